@@ -5,7 +5,8 @@ mod change;
 pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
 
 use crate::{
-    accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec,
+    accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable,
+    resources::NodeSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -107,6 +108,8 @@ pub struct ClusterSettings {
     pub agents_make_nodes: bool,
     /// Nodes that sleep while nothing runs on them; `None` if none does.
     pub energy: Option<EnergySettings>,
+    /// Limits on what jobs hold at once, by queue, account, kind and user; `None` limits nothing (OAR-Q-01).
+    pub quotas: Option<Box<QuotaTable>>,
 }
 
 impl ClusterSettings {
@@ -143,6 +146,7 @@ impl Default for ClusterSettings {
             agent_lost_after_seconds: None,
             agents_make_nodes: false,
             energy: None,
+            quotas: None,
         }
     }
 }

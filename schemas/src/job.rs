@@ -53,6 +53,10 @@ pub struct JobSpec {
     pub cancelled_if_never_met: bool,
     /// Files that its node copies before it starts and after it has ended (PBS-G-01); for an array, those of each task.
     pub copies: FileCopies,
+    /// The kinds of job that quotas count it as, in the order in which their rules are tried; at most 100.
+    pub kinds: Vec<String>,
+    /// Whether quotas do not hold it back. It counts for others. Only operators may set this (OAR-Q-09).
+    pub exceeds_quotas: bool,
 }
 
 /// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by

@@ -30,6 +30,7 @@ pub mod output;
 pub mod plan;
 pub mod policy;
 pub mod public;
+pub mod quota;
 pub mod refusal;
 pub mod resources;
 pub mod scheduling;

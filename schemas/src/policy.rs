@@ -11,6 +11,7 @@ pub mod order;
 mod period;
 pub mod routes;
 mod turns;
+mod use_share;
 pub mod words;
 
 pub use crate::shares::Compare;
@@ -19,6 +20,8 @@ pub use turns::{
     ByLoad, Charge, FairShare, LoadTable, LoadedNode, OnRefusal, OtherHours, Share, ShareTable, Starving, TurnRules,
     Turns, UsageRule, Visit, Windows,
 };
+
+pub use use_share::{UseShare, UseSums, slices};
 
 pub use key::OrderKey;
 pub use period::Period;
@@ -54,6 +57,8 @@ pub struct Policy {
     pub starts_nothing: Option<String>,
     /// The files that it was made of, at most 64; none if it was written as a policy.
     pub sources: Vec<PolicySource>,
+    /// What the order `use_share` compares; `None` counts nothing.
+    pub use_share: Option<Box<UseShare>>,
 }
 
 /// A file that a policy was made of.
@@ -80,6 +85,7 @@ impl Default for Policy {
             turns: None,
             starts_nothing: None,
             sources: Vec::new(),
+            use_share: None,
         }
     }
 }

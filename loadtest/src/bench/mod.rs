@@ -112,6 +112,8 @@ enum Row {
     PlannerVerdicts,
     /// Cycles of the planner by turns, as under a policy of PBS.
     PlannerTurns,
+    /// Passes of the planner under quotas with a weekly calendar, with 10,000 waiting jobs.
+    PlannerQuotas,
     /// Memory of the planner of a very large site.
     PlannerMemory,
     /// Explanations of why a job waits, with 10,000 waiting.
@@ -188,6 +190,7 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::PlannerCurve => bench.compute(planner::curve).await,
         Row::PlannerVerdicts => bench.compute(planner::verdicts).await,
         Row::PlannerTurns => bench.compute(planner::turns).await,
+        Row::PlannerQuotas => bench.compute(planner::quotas).await,
         Row::PlannerMemory => bench.compute(planner::memory).await,
         Row::Explain => bench.compute(planner::explain).await,
         Row::Whatif => bench.compute(planner::whatif).await,

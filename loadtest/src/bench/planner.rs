@@ -1,6 +1,7 @@
 //! How fast the planner plans, without a system around it: one core, no log.
 
 mod explain;
+mod quotas;
 mod scene;
 mod site;
 mod traces;
@@ -23,6 +24,7 @@ use std::{
 use traces::policy;
 
 pub use explain::explain;
+pub use quotas::quotas;
 pub use traces::simulate;
 pub use turns::turns;
 pub use whatif::whatif;

@@ -5,6 +5,7 @@ use crate::{
     accounts::AccountSettings,
     energy::EnergySettings,
     filter::StagingSettings,
+    quota::QuotaTable,
     resources::{NodeSpec, PropertyValue},
 };
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,8 @@ pub struct ClusterSettingsChange {
     pub agent_lost_after_seconds: Option<u32>,
     pub agents_make_nodes: Option<bool>,
     pub energy: Option<EnergySettings>,
+    /// An empty table removes all quotas. They always stay unchanged if they are not named.
+    pub quotas: Option<Box<QuotaTable>>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -173,6 +176,7 @@ impl ClusterSettingsChange {
             agent_lost_after_seconds: named.agent_lost_after_seconds.or(base.agent_lost_after_seconds),
             agents_make_nodes: named.agents_make_nodes.unwrap_or(base.agents_make_nodes),
             energy: named.energy.or(base.energy),
+            quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
         }
     }
 }
@@ -248,6 +252,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             agent_lost_after_seconds: settings.agent_lost_after_seconds,
             agents_make_nodes: Some(settings.agents_make_nodes),
             energy: settings.energy,
+            quotas: settings.quotas,
         }
     }
 }

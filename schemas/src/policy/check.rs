@@ -4,7 +4,7 @@ mod routes;
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Period, Policy,
-    PolicySource, Turns,
+    PolicySource, Turns, UseShare,
     formula::{Formula, FormulaError},
     words::shorten,
 };
@@ -36,6 +36,13 @@ const MOST_SOURCES: usize = 64;
 const MOST_PERIODS: usize = 20_000;
 /// The longest interval of backfill passes, in seconds.
 const MOST_INTERVAL_SECONDS: u32 = 86_400;
+/// The longest window of use, in seconds: 100 years.
+const MOST_WINDOW_SECONDS: u64 = 3_155_760_000;
+/// The shortest and longest slices of it.
+const LEAST_SLICE_SECONDS: u64 = 3600;
+const MOST_SLICE_SECONDS: u64 = 31_557_600;
+/// The greatest coefficient, in percent.
+const MOST_PERCENT: u64 = 1_000_000;
 /// The highest number that the file format can express.
 const MOST_AMOUNT: u64 = i64::MAX as u64;
 
@@ -93,6 +100,9 @@ impl Policy {
             }
         }
         faults.sources(&self.sources);
+        if let Some(rule) = &self.use_share {
+            faults.use_share(rule);
+        }
         if !(1..=MOST_STARTS).contains(&self.max_starts) {
             faults.add("max_starts", format!("expected 1 to {MOST_STARTS}, found {}", self.max_starts));
         }
@@ -126,6 +136,36 @@ impl Faults {
             self.text(&format!("sources.{index}.name"), &source.name, "the name of a file");
             if source.sha256.len() != 64 || !source.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 self.add(&format!("sources.{index}.sha256"), "expected 64 hexadecimal digits".into());
+            }
+        }
+    }
+
+    fn use_share(&mut self, rule: &UseShare) {
+        let ranges = [
+            ("window_seconds", rule.window_seconds, 1, MOST_WINDOW_SECONDS),
+            ("slice_seconds", rule.slice_seconds, LEAST_SLICE_SECONDS, MOST_SLICE_SECONDS),
+            ("account_percent", rule.account_percent.into(), 0, MOST_PERCENT),
+            ("user_percent", rule.user_percent.into(), 0, MOST_PERCENT),
+            ("asked_percent", rule.asked_percent.into(), 0, MOST_PERCENT),
+        ];
+        for (key, found, least, most) in ranges {
+            if !(least..=most).contains(&found) {
+                self.add(&format!("use_share.{key}"), format!("expected {least} to {most}, found {found}"));
+            }
+        }
+        for (key, targets) in [("account_targets", &rule.account_targets), ("user_targets", &rule.user_targets)] {
+            if targets.len() > MOST_SHARES {
+                self.add(
+                    &format!("use_share.{key}"),
+                    format!("expected at most {MOST_SHARES}, found {}", targets.len()),
+                );
+            }
+            for (name, target) in targets.iter().take(MOST_SHARES) {
+                self.text(&format!("use_share.{key}"), name, "a name");
+                if *target > 100 {
+                    let place = format!("use_share.{key}.{}", shorten(name));
+                    self.add(&place, format!("expected 0 to 100 percent, found {target}"));
+                }
             }
         }
     }

@@ -60,6 +60,8 @@ pub enum Variable {
     FairShare,
     /// The rank of its owner's part of the machine, the greatest first; no formula can use it.
     ShareRank,
+    /// How far its owner and account are above their targets; no formula can use it.
+    UseShare,
     /// `attribute("NAME")`: a numeric attribute, by its index in [`Formula::attributes`] or
     /// [`super::order::CompiledOrder::attributes`].
     Attribute(usize),

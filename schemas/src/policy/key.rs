@@ -34,4 +34,7 @@ pub enum OrderKey {
     /// The greatest part of the machine first that the owner has by the shares of the policy's turns; usage has no
     /// influence. Without turns all are equal.
     Share,
+    /// The least use of owner and account above their targets first, as `use_share` of the policy says. Without it all are
+    /// equal (OAR-Q-12).
+    UseShare,
 }

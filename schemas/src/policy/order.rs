@@ -24,6 +24,7 @@ enum Key {
     Unicep,
     Formula { formula: Formula, descending: bool },
     Share,
+    UseShare,
 }
 
 impl CompiledOrder {
@@ -41,6 +42,7 @@ impl CompiledOrder {
                 OrderKey::Wfp3 => Key::Wfp3,
                 OrderKey::Unicep => Key::Unicep,
                 OrderKey::Share => Key::Share,
+                OrderKey::UseShare => Key::UseShare,
                 OrderKey::Formula { text, descending } => {
                     Key::Formula { formula: Formula::parse(text)?.renumbered(&mut attributes), descending: *descending }
                 }
@@ -68,7 +70,7 @@ impl CompiledOrder {
     /// Whether a key changes while a job waits, so that jobs may change places.
     pub fn depends_on_time(&self) -> bool {
         self.keys.iter().any(|key| match key {
-            Key::Wfp3 | Key::Unicep => true,
+            Key::Wfp3 | Key::Unicep | Key::UseShare => true,
             Key::Formula { formula, .. } => formula.depends_on_time(),
             _ => false,
         })
@@ -77,6 +79,11 @@ impl CompiledOrder {
     /// Whether a key depends on the parts of the machine that users have.
     pub fn uses_shares(&self) -> bool {
         self.keys.contains(&Key::Share)
+    }
+
+    /// Whether a key depends on what accounts and users used and asked for in a window of time.
+    pub fn uses_window(&self) -> bool {
+        self.keys.contains(&Key::UseShare)
     }
 
     /// Whether a key depends on what accounts and users have used.
@@ -123,6 +130,7 @@ impl CompiledOrder {
             Key::Wfp3 => wfp3(of(Variable::Wait), of(Variable::Walltime), of(Variable::Procs)),
             Key::Unicep => unicep(of(Variable::Wait), of(Variable::Walltime), of(Variable::Procs)),
             Key::Share => of(Variable::ShareRank),
+            Key::UseShare => of(Variable::UseShare),
             Key::Formula { formula, descending: false } => formula.evaluate(variables),
             Key::Formula { formula, descending: true } => -formula.evaluate(variables),
         };

@@ -7,6 +7,7 @@ mod logs;
 mod overview;
 mod plans;
 mod query;
+mod quotas;
 mod reservations;
 mod simulations;
 mod steps;
@@ -18,6 +19,7 @@ pub use logs::LogsOptions;
 pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
+pub use quotas::QuotaCommand;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{
@@ -149,6 +151,9 @@ pub enum Command {
     /// Show, check or apply the cluster's configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Show, check or set quotas: limits on what jobs of queues, accounts, kinds and users hold at once
+    #[command(subcommand)]
+    Quota(QuotaCommand),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
     /// Run the agent of a node that only reaches a gateway, or make a token for one

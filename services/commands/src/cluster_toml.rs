@@ -117,6 +117,8 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         agent_lost_after_seconds,
         agents_make_nodes,
         energy: _,
+        // They have a file of their own.
+        quotas: _,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));

@@ -12,6 +12,7 @@ mod logs;
 mod manual;
 mod overview;
 mod plan;
+mod quota;
 mod reservations;
 mod rsh;
 mod shell;
@@ -60,6 +61,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Events(options) => events::events(connection, &options),
         Command::Usage(options) => usage::usage(connection, &options),
         Command::Config(command) => config::run(connection, &command),
+        Command::Quota(command) => quota::run(connection, &command),
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
         Command::Basl { words } => Ok(pbs::basl(&words)),

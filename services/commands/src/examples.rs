@@ -204,6 +204,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[("muster config policies", "the names"), ("muster config policies easy", "one, as a file to begin with")],
     ),
     ("config reference", &[("muster config reference", "every key with its range")]),
+    (
+        "quota",
+        &[
+            ("muster quota check /etc/muster/quotas.json", "the mistakes of a file, with their places"),
+            ("muster quota load /etc/muster/quotas.json", "its rules are in force"),
+        ],
+    ),
+    ("quota load", &[("muster quota load /etc/muster/quotas.json", "the rules of a file, in place of all others")]),
+    ("quota check", &[("muster quota check /etc/muster/quotas.json", "the mistakes of a file, with their places")]),
+    ("quota show", &[("muster quota show", "the rules in force, and when each of them holds")]),
+    ("quota clear", &[("muster quota clear", "no quotas any more")]),
     ("doctor", &[("muster doctor", "what is wrong here")]),
     (
         "jobtemplate",

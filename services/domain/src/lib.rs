@@ -21,6 +21,7 @@ pub mod notify;
 pub mod orders;
 pub mod planning;
 pub mod power;
+pub mod quotas;
 pub mod requests;
 pub mod reservations;
 pub mod runs;

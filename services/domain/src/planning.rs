@@ -8,6 +8,8 @@ mod queries;
 mod share_use;
 pub(crate) mod state;
 pub(crate) mod validate;
+mod window_use;
 
 pub(crate) use share_use::ShareUse;
 pub use state::BackfillPasses;
+pub(crate) use window_use::WindowUse;

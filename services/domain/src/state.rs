@@ -11,7 +11,7 @@ use crate::{
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
     nodes::{Licence, Node, Queue, loads::Loads, names::PastNames},
-    planning::{BackfillPasses, ShareUse, state::Planning},
+    planning::{BackfillPasses, ShareUse, WindowUse, state::Planning},
     power::Power,
     runs::Run,
     staging::state::Staging,
@@ -67,6 +67,7 @@ pub struct State {
     pub(crate) share_use: ShareUse,
     pub(crate) loads: Loads,
     pub(crate) power: Power,
+    pub(crate) window_use: WindowUse,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -52,9 +52,19 @@ pub struct Configuration {
     pub pbs: PbsConfig,
     /// `[slurm]`
     pub slurm: SlurmConfig,
+    /// `[quotas]`
+    pub quotas: QuotasConfig,
     /// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]` and `[accounts]`
     #[serde(skip)]
     pub cluster: ClusterFile,
+}
+
+/// `[quotas]`: the file with quotas in force.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct QuotasConfig {
+    /// The file; `None` if quotas are set by hand, or there are none.
+    pub file: Option<PathBuf>,
 }
 
 /// `[pbs]`: what PBS's commands ask the gateway for.

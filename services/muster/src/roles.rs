@@ -3,6 +3,7 @@
 mod cluster;
 mod group;
 mod pbs_policy;
+mod quotas;
 
 use crate::{
     cli::{ConnectionOptions, LogOptions, Role, ServeOptions, UpOptions},
@@ -175,6 +176,7 @@ fn in_runtime(
         group: Group::default(),
         data_dir: data_dir.to_owned(),
         pbs_policy: None,
+        quotas: None,
     };
     let result = runtime.block_on(host.run(start));
     // Blocking work (a slow disk, a resolver) must not keep the process from ending.
@@ -229,6 +231,7 @@ struct Host {
     data_dir: PathBuf,
     is_on_nats: bool,
     pbs_policy: Option<pbs_policy::Follower>,
+    quotas: Option<quotas::Follower>,
 }
 
 /// The signals that stop a service.
@@ -333,6 +336,9 @@ impl Host {
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await?;
                 if let Some(folder) = self.loaded.configuration.pbs.policy_folder.clone() {
                     self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder)?);
+                }
+                if let Some(file) = self.loaded.configuration.quotas.file.clone() {
+                    self.quotas = Some(quotas::Follower::start(&self.socket(), file)?);
                 }
                 Ok(())
             }
@@ -462,6 +468,9 @@ impl Host {
     /// and the rest is reported.
     async fn reload(&mut self, path: &Path, bus: &SharedBus) {
         if let Some(follower) = &self.pbs_policy {
+            follower.reload();
+        }
+        if let Some(follower) = &self.quotas {
             follower.reload();
         }
         let loaded = match config::load(Some(path)) {

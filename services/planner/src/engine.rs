@@ -4,8 +4,10 @@
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
+mod quotas;
 mod run;
 
+pub(crate) use quotas::{Claim, parts};
 pub(crate) use run::Run;
 
 use crate::{
@@ -23,6 +25,7 @@ use crate::{
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,
+    quotas::Book,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -30,7 +33,7 @@ use muster_schemas::{
     fair_tree::Factors,
     filter::ActivationOrdering,
     job::WaitReason,
-    policy::{ComponentStart, Components, Policy, routes::Routes},
+    policy::{ComponentStart, Components, Policy, UseSums, routes::Routes},
     resources::{IndexSet, NodeShare, NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
@@ -92,6 +95,8 @@ pub struct Engine {
     pub(crate) conditions: Conditions,
     /// The loads of nodes, for rules that choose by them.
     pub(crate) loads: NodeLoads,
+    /// The parts of quotas that runs and promises hold.
+    pub(crate) quotas: Book<Claim>,
 }
 
 /// The owner of a bound.
@@ -141,6 +146,7 @@ impl Engine {
             run_users: Users::default(),
             conditions: Conditions::default(),
             loads: NodeLoads::default(),
+            quotas: Book::default(),
         };
         for (room, units) in rooms {
             engine.machine.set_licence(&room, units);
@@ -237,6 +243,16 @@ impl Engine {
     /// Sets the factors of users in accounts that orders use from now on.
     pub fn set_fair_factors(&mut self, factors: Factors) {
         self.queue.fair_factors = factors;
+    }
+
+    /// Whether the order of jobs depends on what users and accounts used in a window of time.
+    pub fn uses_window(&self) -> bool {
+        self.queue.uses_window()
+    }
+
+    /// Sets what users and accounts used and asked for in each queue in that window.
+    pub fn set_window_use(&mut self, sums: BTreeMap<Arc<str>, UseSums>) {
+        self.queue.window_use = sums;
     }
 
     /// Sets what users have used so far, in the unit that the shares of planning by turns charge. Users who have jobs that
@@ -405,12 +421,15 @@ impl Engine {
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
+        let id = job.id;
         self.queue.insert(job, class, &facts, &self.queues);
+        self.queue.place_of(id).into_iter().for_each(|place| self.count_promise(place));
     }
 
     /// A job no longer waits.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
+        self.quotas.release(Claim::Promise(id));
         let components = self.classes.get(entry.class).demand.components.len();
         self.jobs_with_components -= usize::from(components > 1);
         if let Some(slot) = &entry.slot {
@@ -448,6 +467,7 @@ impl Engine {
             self.machine.take(demand, &new.placement, Holding::Promise { start: new.start });
         }
         entry.slot = slot;
+        self.count_promise(place);
     }
 
     /// The promise of a waiting job.
@@ -478,12 +498,14 @@ impl Engine {
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
         self.run_users.add(&run.holder.user);
-        self.runs.insert(run.job, Run { run, assumed_end, usage });
+        let run = Run { run, assumed_end, usage };
+        self.insert_run(run.clone());
+        self.slots_in_doubt |= self.breaks_quotas(&run);
     }
 
     /// A run has ended.
     pub fn end(&mut self, job: JobId) {
-        let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
+        let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.run_users.remove(&run.holder.user);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
@@ -495,12 +517,12 @@ impl Engine {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
         self.run_users.add(&run.holder.user);
-        self.runs.insert(run.job, Run { run, assumed_end, usage });
+        self.insert_run(Run { run, assumed_end, usage });
     }
 
     /// The pass in which a job starts is over.
     pub(crate) fn forget_start(&mut self, job: JobId) {
-        if let Some(run) = self.runs.remove(&job) {
+        if let Some(run) = self.remove_run(job) {
             self.ends.remove(&(run.assumed_end, job));
             self.run_users.remove(&run.run.holder.user);
         }
@@ -526,7 +548,7 @@ impl Engine {
     pub(crate) fn extend_overdue(&mut self, now: Timestamp) {
         while let Some((assumed_end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
             self.ends.remove(&(assumed_end, job));
-            let Some(mut known) = self.runs.remove(&job) else { continue };
+            let Some(mut known) = self.remove_run(job) else { continue };
             self.machine.lend(&known.run.demand, &known.run.placement, Holding::Run { until: assumed_end });
             // Counted from the expected end, so that it does not matter when this was last looked at.
             let over = now.micros_since(known.run.expected_end) / (OVERRUN_SECONDS * 1_000_000);
@@ -534,7 +556,7 @@ impl Engine {
             self.machine.take(&known.run.demand, &known.run.placement, Holding::Run { until: known.assumed_end });
             self.slots_in_doubt |= self.is_in_the_way(&known.run, known.assumed_end);
             self.ends.insert((known.assumed_end, job));
-            self.runs.insert(job, known);
+            self.insert_run(known);
         }
     }
 

@@ -38,6 +38,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     engine.set_spent(|counter| state.spent(counter, now));
     engine.set_user_usage(state.share_use(now));
     engine.set_loads(NodeLoads::of(state));
+    engine.set_window_use(state.window_use(now));
     let gate = state.gate_reason(job);
     let Some(waiting) = engine.waiting_job(job.id) else { return Some(gated(state, job, gate)) };
     let outlook = Outlook::of(&engine, waiting, now);
@@ -86,7 +87,8 @@ impl Turn {
     fn limit(&self, job: &QueuedJob, demand: &Demand) -> Option<String> {
         let engine = self.engine();
         let more = engine.least_of(demand);
-        engine.limits.reached(&job.holder, demand, &more, &engine.queues)
+        let of_quota = || engine.quota_reached(&job.holder, demand, &more, self.now()).map(|breach| breach.to_string());
+        engine.limits.reached(&job.holder, demand, &more, &engine.queues).or_else(of_quota)
     }
 }
 

@@ -137,6 +137,7 @@ fn first_start(
     engine.set_capacity_freed(projection.state().capacity_freed());
     engine.set_user_usage(projection.state().share_use(now));
     engine.set_loads(NodeLoads::of(projection.state()));
+    engine.set_window_use(projection.state().window_use(now));
     let later = arrivals.iter().filter(|(_, at)| **at > now);
     let mut later: Vec<(Timestamp, QueuedJob)> =
         later.filter_map(|(job, at)| Some((*at, engine.waiting_job(*job)?))).collect();

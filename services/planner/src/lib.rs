@@ -51,7 +51,7 @@
 //!     alternatives: [hour].into(),
 //! };
 //! let demand = Arc::new(Demand { components: vec![component] });
-//! let ann = Arc::new(Holder { user: "ann".into(), group: 1000, account: None, charges: Vec::new() });
+//! let ann = Arc::new(Holder { user: "ann".into(), group: 1000, account: None, charges: Vec::new(), marks: None });
 //! let now = Timestamp(0);
 //! for number in [1, 2] {
 //!     engine.enqueue(QueuedJob {

@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::{State, tasks::Elastic};
+use muster_domain::{State, quotas::Marks, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement, Request},
@@ -157,6 +157,8 @@ pub struct Holder {
     pub account: Option<Arc<str>>,
     /// The charge of each component; empty if all are charged to the account and no class.
     pub charges: Vec<ComponentCharge>,
+    /// What sets the job apart for quotas, if anything does.
+    pub marks: Option<Arc<Marks>>,
 }
 
 /// The accounts that a component is charged to.

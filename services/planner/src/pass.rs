@@ -10,10 +10,12 @@ mod now_index;
 mod offers;
 mod preempt;
 mod promises;
+mod quotas;
 mod reasons;
 mod renewal;
 mod trace;
 pub(crate) mod turn;
+mod users_most;
 mod visits;
 mod yielding;
 
@@ -100,6 +102,9 @@ impl Engine {
             swapped: Vec::new(),
             components: self.open_components(now),
             trace,
+            beyond_users_most: self.beyond_users_most(),
+            quota_hints: HashMap::new(),
+            quota_places: Vec::new(),
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
@@ -144,6 +149,7 @@ impl Engine {
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_hopeless(&mut cycle);
+        self.forget_promises_for_now(&mut cycle);
         if cycle.plan.is_cut_short {
             // The pass of backfill is incomplete and continues in the next cycle. Until then the findings of the one
             // before it stand.
@@ -216,7 +222,7 @@ impl Engine {
             }
             return self.start_on_kept(cycle, place, &kept);
         }
-        if self.is_limited(cycle, place) {
+        if self.is_limited(cycle, place) || self.is_over_quota_anyway(cycle, place) {
             return Verdict::Held;
         }
         match self.place_now(cycle, place) {
@@ -224,6 +230,7 @@ impl Engine {
             Some(placement) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &placement)) => {
                 Verdict::Held
             }
+            Some(placement) if self.is_over_quota(cycle, place, &self.usage_at(place, &placement)) => Verdict::Held,
             Some(placement) => {
                 self.take_start(cycle, place, id, placement);
                 Verdict::Started
@@ -284,6 +291,7 @@ impl Engine {
         let class = self.classes.get(class_id);
         let has_choice = class.has_choice();
         let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
+        let ways = self.shut_over_quota(place, ways, cycle.now);
         let found = self.place_class_now(cycle, class_id, ways.as_deref());
         // A job with a choice of ways may start after all once others have taken the better way, and limits may leave
         // an equal job other ways.

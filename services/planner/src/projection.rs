@@ -109,13 +109,17 @@ impl Projection {
     pub fn apply(&mut self, record: &Record) -> Result<bool, Violation> {
         let event = &record.event;
         let touched = self.touched(event);
+        let settings = self.state.settings().clone();
         self.state.apply(record)?;
         let effect = event.plan_effect();
-        if effect == PlanEffect::Rules {
+        if effect == PlanEffect::Rules || settings.quotas != self.state.settings().quotas {
             *self = Self::of(std::mem::take(&mut self.state));
             return Ok(true);
         }
         self.tell_cluster(event);
+        if let Event::NodeAdded { .. } | Event::NodeChanged { .. } | Event::NodeRemoved { .. } = event {
+            self.tell_quotas();
+        }
         self.tell_filters(event);
         let has_other_size = self.tell_touched(touched);
         // Few records open or close gates of jobs that they do not name: earlier namesakes, `Before...` dependencies.
@@ -135,6 +139,9 @@ impl Projection {
         self.engine.set_capacity_freed(self.state.capacity_freed());
         if self.engine.uses_fair_share() {
             self.engine.set_fair_factors(self.state.fair_factors(now));
+        }
+        if self.engine.uses_window() {
+            self.engine.set_window_use(self.state.window_use(now));
         }
         self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_user_usage(self.state.share_use(now));
@@ -216,6 +223,7 @@ impl Projection {
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
         self.engine.set_accounts(Arc::new(self.state.accounts().clone()));
+        self.tell_quotas();
         self.tell_queues();
         for (name, licence) in self.state.licences() {
             self.engine.set_licence(name, licence.total);
@@ -243,6 +251,13 @@ impl Projection {
             }
         }
         self.tell_jobs();
+    }
+
+    /// Tells the engine the quotas. Some follow the number of cores of all nodes.
+    fn tell_quotas(&mut self) {
+        let table = self.state.settings().quotas.as_deref();
+        let cores = if table.is_some() { muster_domain::quotas::all_cores(&self.state) } else { 0 };
+        self.engine.set_quotas(table, cores);
     }
 
     /// Tells the engine about all queues. None is started while the planner is switched off.

@@ -17,7 +17,7 @@ use muster_schemas::{
     fair_tree::Factors,
     job::WaitReason,
     policy::{
-        Backfill, OrderKey, Policy,
+        Backfill, OrderKey, Policy, UseShare, UseSums,
         formula::{Variable, Variables},
         order::CompiledOrder,
     },
@@ -153,6 +153,9 @@ pub(crate) struct Queue {
     pub epoch: Timestamp,
     /// The factors of users in accounts, as far as an order uses them.
     pub fair_factors: Factors,
+    /// What the order by use compares, and what users and accounts used and asked for in each queue.
+    use_share: Option<Box<UseShare>>,
+    pub window_use: BTreeMap<Arc<str>, UseSums>,
     entries: Vec<Option<Entry>>,
     /// The class of each entry, which is used far more often than the rest.
     classes: Vec<Option<ClassId>>,
@@ -211,6 +214,8 @@ impl Queue {
             share_ranks: BTreeMap::new(),
             epoch: Timestamp(0),
             fair_factors: Factors::default(),
+            use_share: policy.use_share.clone(),
+            window_use: BTreeMap::new(),
             entries: Vec::new(),
             classes: Vec::new(),
             pending: Vec::new(),
@@ -230,6 +235,17 @@ impl Queue {
     /// Whether an order depends on what accounts and users have used.
     pub fn uses_fair_share(&self) -> bool {
         self.own.values().chain([&self.rest]).any(|stages| stages.order.uses_fair_share())
+    }
+
+    /// Whether an order depends on what users and accounts used in a window of time.
+    pub fn uses_window(&self) -> bool {
+        self.own.values().chain([&self.rest]).any(|stages| stages.order.uses_window())
+    }
+
+    /// How many of the first jobs of a user are planned in each queue in a cycle; 0 for all. Only orders by use say so.
+    pub fn most_jobs_per_user(&self) -> u32 {
+        let rule = self.use_share.as_ref().filter(|_| self.uses_window());
+        rule.map_or(0, |rule| rule.most_jobs_per_user)
     }
 
     /// Whether the order in force depends on the parts of the machine that users have.
@@ -540,8 +556,20 @@ impl Queue {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
         let order = &self.blocks[entry.block as usize].stages.order;
         let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
-        let Self { epoch, fair_factors, share_ranks, .. } = self;
-        let values = Values { entry, facts, order, queue_priority, now, epoch: *epoch, fair_factors, share_ranks };
+        let Self { epoch, fair_factors, share_ranks, window_use, .. } = self;
+        let (epoch, use_share) = (*epoch, self.use_share.as_deref());
+        let values = Values {
+            entry,
+            facts,
+            order,
+            queue_priority,
+            now,
+            epoch,
+            fair_factors,
+            share_ranks,
+            use_share,
+            window_use,
+        };
         let from = place as usize * self.width;
         for number in 0..self.width {
             // Another job may have been at this place, in a block with more keys.
@@ -606,6 +634,8 @@ struct Values<'v> {
     epoch: Timestamp,
     fair_factors: &'v Factors,
     share_ranks: &'v BTreeMap<Arc<str>, u32>,
+    use_share: Option<&'v UseShare>,
+    window_use: &'v BTreeMap<Arc<str>, UseSums>,
 }
 
 impl Variables for Values<'_> {
@@ -626,6 +656,12 @@ impl Variables for Values<'_> {
             Variable::FairShare => {
                 let holder = &self.entry.holder;
                 self.fair_factors.get(holder.account.as_deref(), &holder.user, self.facts.queue)
+            }
+            Variable::UseShare => {
+                let Some(rule) = self.use_share else { return 0.0 };
+                let none = UseSums::default();
+                let sums = self.window_use.get(self.facts.queue).unwrap_or(&none);
+                sums.value(rule, self.entry.holder.account.as_deref(), &self.entry.holder.user)
             }
             Variable::ShareRank => self.share_ranks.get(&self.entry.holder.user).map_or(0.0, |rank| f64::from(*rank)),
             Variable::Attribute(index) => {

@@ -49,7 +49,7 @@ pub(crate) struct Found {
 /// The rank of a way to serve a job with one component: the least is the best. Without a deadline it is the one that
 /// ends first (OAR-G-08). With one it is the first to start among those that end by then, and among equals the first
 /// given: a job with a deadline gets as much time as is left (SL-C-13).
-fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) -> (bool, Timestamp) {
+pub(crate) fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) -> (bool, Timestamp) {
     match deadline {
         None => (false, end),
         Some(deadline) => (end > deadline, start),

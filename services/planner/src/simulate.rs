@@ -231,6 +231,8 @@ fn engine_of(machine: &Machine, workload: &Workload, policy: &Arc<Policy>) -> Re
         }
         Machine::Cluster(config) => {
             engine.set_default_memory_per_core_bytes(config.settings.default_memory_per_core_bytes);
+            let cores = config.nodes.iter().map(|node| u64::from(node.cores)).sum();
+            engine.set_quotas(config.settings.quotas.as_deref(), cores);
             for (number, node) in (0..).zip(&config.nodes) {
                 engine.set_node(NodeId(number), Arc::new(node.clone()), true);
             }

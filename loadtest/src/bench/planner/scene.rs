@@ -10,6 +10,7 @@ use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
     policy::Policy,
+    quota::QuotaTable,
     resources::{
         Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, Memory, NodeShare, NodeSpec, Per,
         Placement, Request,
@@ -46,6 +47,8 @@ pub struct Scene {
     queues: Vec<QueueSpec>,
     /// Whether jobs have attributes, which planning by turns uses.
     has_attributes: bool,
+    /// The quotas of the site.
+    pub quotas: Option<Arc<QuotaTable>>,
 }
 
 impl Scene {
@@ -73,6 +76,7 @@ impl Scene {
             random: SmallRng::seed_from_u64(SEED),
             queues: queues.into_iter().enumerate().map(queue).collect(),
             has_attributes,
+            quotas: None,
         };
         let holders: Vec<Arc<Holder>> = (0..USERS).map(holder).collect();
         scene.fill_nodes(&holders);
@@ -106,6 +110,7 @@ impl Scene {
             engine.set_node(NodeId(number), Arc::new(node(number)), true);
         }
         self.queues.iter().for_each(|queue| engine.set_queue(queue));
+        engine.set_quotas(self.quotas.as_deref(), u64::from(self.nodes) * u64::from(CORES));
         self.runs.values().for_each(|run| engine.begin(run.clone()));
         for run in self.asked.iter().filter_map(|job| self.runs.get(job)) {
             let job = queued(run.job, run.demand.clone(), run.holder.clone(), self.now.plus_seconds(-WAITED_SECONDS));
@@ -255,6 +260,7 @@ fn holder(number: usize) -> Arc<Holder> {
         group: number as u32 % 10,
         account: None,
         charges: Vec::new(),
+        marks: None,
     })
 }
 

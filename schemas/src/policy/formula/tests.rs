@@ -17,7 +17,7 @@ impl Variables for Example {
             Variable::Gpus => 0.0,
             Variable::Priority => -5.0,
             Variable::QueuePriority => 10.0,
-            Variable::FairShare | Variable::ShareRank => 0.25,
+            Variable::FairShare | Variable::ShareRank | Variable::UseShare => 0.25,
             Variable::Attribute(2) => f64::NAN,
             Variable::Attribute(index) => (index + 1) as f64,
         }
@@ -253,7 +253,7 @@ proptest! {
                     Variable::Gpus => self.0[7],
                     Variable::Priority => self.0[8],
                     Variable::QueuePriority => self.0[9],
-                    Variable::FairShare | Variable::ShareRank => self.0[10],
+                    Variable::FairShare | Variable::ShareRank | Variable::UseShare => self.0[10],
                     Variable::Attribute(_) => self.0[11],
                 }
             }

@@ -26,6 +26,7 @@ mod oarstat;
 mod oarsub;
 mod oarwalltime;
 mod rules;
+pub mod quota_file;
 mod select;
 mod setting;
 mod site;

@@ -89,6 +89,8 @@ pub struct Context<'c> {
     pub parameters: Vec<String>,
     /// The time, in seconds since the epoch.
     pub now: i64,
+    /// Whether a dependent starts whatever became of the job before it (OAR-D-03).
+    pub starts_after_any_end: bool,
 }
 
 /// The jobs to submit together. Those of an array get consecutive ids.
@@ -118,6 +120,8 @@ pub fn lower(
             ..RequeuePolicy::default()
         },
         types: types(submission),
+        kinds: submission.types.iter().map(|one| one.name.clone()).collect(),
+        exceeds_quotas: submission.is(|kind| *kind == Kind::NoQuotas),
         attributes: attributes(submission, context),
         dialect: Some(NAME.to_owned()),
         components: vec![component],
@@ -175,9 +179,8 @@ fn refuse_unsupported(
             | Kind::Idempotent
             | Kind::Noop(Nodes::Alive)
             | Kind::Postpone(_)
-            | Kind::Deadline(_) => continue,
-            Kind::NoQuotas => {
-                warnings.push("the type no_quotas has no effect here".to_owned());
+            | Kind::Deadline(_)
+            | Kind::NoQuotas => {
                 continue;
             }
             Kind::BestEffort if context.has_besteffort_class => continue,
@@ -215,8 +218,8 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
             _ => {}
         }
     }
-    let after =
-        |job: &u64| Dependency { kind: DependencyKind::Succeeded, job: Some(JobId::job(*job)), delay_seconds: 0 };
+    let kind = if context.starts_after_any_end { DependencyKind::Ended } else { DependencyKind::Succeeded };
+    let after = |job: &u64| Dependency { kind, job: Some(JobId::job(*job)), delay_seconds: 0 };
     let is_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
     Ok(Component {
         queue: submission.queue.clone(),
@@ -422,6 +425,7 @@ mod tests {
             request: request_of(&words),
             parameters: vec!["a b".into(), String::new()],
             now: 1_000_000,
+            starts_after_any_end: false,
         };
         let mut warnings = Vec::new();
         lower(&submission, &context, &mut warnings).map(|jobs| (jobs, warnings))
@@ -463,6 +467,7 @@ mod tests {
         assert!(part.launch.append_output && part.holds.user);
         assert_eq!(part.account.as_deref(), Some("bio"));
         assert_eq!(part.dependencies.all_of[0][0].kind, DependencyKind::Succeeded);
+        assert_eq!((spec.kinds, spec.exceeds_quotas), (vec!["idempotent".to_owned()], false));
         assert_eq!(
             part.alternatives.iter().map(|one| one.walltime_seconds).collect::<Vec<_>>(),
             [Some(3600), Some(7200)]

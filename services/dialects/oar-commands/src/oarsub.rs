@@ -90,8 +90,17 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         _ => Vec::new(),
     };
     let has_besteffort_class = submission.is(|kind| *kind == Kind::BestEffort) && makes_way(&mut site)?;
-    let context =
-        Context { cluster: &cluster, site_filter, caller: &caller, has_besteffort_class, request, parameters, now };
+    let starts_after_any_end = !submission.dependencies.is_empty() && starts_after_any_end(&mut site, &submission)?;
+    let context = Context {
+        cluster: &cluster,
+        site_filter,
+        caller: &caller,
+        has_besteffort_class,
+        request,
+        parameters,
+        now,
+        starts_after_any_end,
+    };
     let mut specs = lower::lower(&submission, &context, &mut warnings)?;
     if let Some(wanted) = &submission.stage_in {
         let archive = staging::send(&mut site.client, wanted)?;
@@ -178,6 +187,22 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
         submission.types.retain(|one| one.kind != Kind::BestEffort);
     }
     Ok(filter)
+}
+
+/// The attribute of a queue that says when dependents start: `strict` or `always`.
+const DEPENDENCIES: &str = "oar.dependencies";
+
+/// Whether a dependent in its queue starts whatever became of the job before it: if the queue says so, and by default if quotas are
+/// in force (OAR-D-02, OAR-D-03).
+fn starts_after_any_end(site: &mut Site, submission: &Submission) -> Result<bool, ClientError> {
+    let config = site.client.config(Moment::Now)?;
+    let name = submission.queue.as_ref().unwrap_or(&config.settings.default_queue);
+    let queue = config.queues.iter().find(|queue| queue.name == *name);
+    Ok(match queue.and_then(|queue| queue.attributes.get(DEPENDENCIES)).map(String::as_str) {
+        Some("always") => true,
+        Some("strict") => false,
+        _ => config.settings.quotas.is_some(),
+    })
 }
 
 /// Whether jobs of the class for best effort make way for jobs of another one.

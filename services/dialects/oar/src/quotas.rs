@@ -5,6 +5,7 @@ mod count;
 mod file;
 mod json;
 pub mod rule;
+mod table;
 
 pub use count::{Breach, Measure, Quotas};
-pub use file::{Broken, read};
+pub use file::{Broken, File, parse, read};

@@ -331,7 +331,13 @@ impl<'s> Scene<'s> {
         let group = *self.groups.entry(job.group.as_deref().unwrap_or_default()).or_insert(next);
         Ok(Told {
             demand: Arc::new(Demand { components: vec![component] }),
-            holder: Arc::new(Holder { user: job.user.as_str().into(), group, account: None, charges: Vec::new() }),
+            holder: Arc::new(Holder {
+                user: job.user.as_str().into(),
+                group,
+                account: None,
+                charges: Vec::new(),
+                marks: None,
+            }),
             attributes: Arc::new(attributes),
             walltime_seconds,
             is_whole: whole.is_some(),

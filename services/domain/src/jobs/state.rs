@@ -203,6 +203,10 @@ pub struct JobExtras {
     pub cancelled_if_never_met: bool,
     /// Files that its node copies.
     pub copies: FileCopies,
+    /// The kinds of job that quotas count it as.
+    pub kinds: Vec<String>,
+    /// Whether quotas do not hold it back.
+    pub exceeds_quotas: bool,
 }
 
 impl JobExtras {
@@ -214,6 +218,8 @@ impl JobExtras {
             && spec.staging.is_empty()
             && !spec.cancelled_if_never_met
             && spec.copies.is_empty()
+            && spec.kinds.is_empty()
+            && !spec.exceeds_quotas
             && spec.requeue == RequeuePolicy::default();
         (!plain).then(|| {
             Arc::new(Self {
@@ -224,6 +230,8 @@ impl JobExtras {
                 staging: spec.staging.clone(),
                 cancelled_if_never_met: spec.cancelled_if_never_met,
                 copies: spec.copies.clone(),
+                kinds: spec.kinds.clone(),
+                exceeds_quotas: spec.exceeds_quotas,
             })
         })
     }
@@ -307,6 +315,16 @@ impl Job {
     /// Kinds of job with special rules.
     pub fn types(&self) -> &[JobType] {
         self.extras.as_ref().map_or(&[], |extras| &extras.types)
+    }
+
+    /// The kinds of job that quotas count it as.
+    pub fn kinds(&self) -> &[String] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.kinds)
+    }
+
+    /// Whether quotas do not hold it back (OAR-Q-09).
+    pub fn exceeds_quotas(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.exceeds_quotas)
     }
 
     /// Whether it is cancelled once it can never start.

@@ -4,6 +4,7 @@ use crate::{
     copies,
     dependencies::validate::dependencies,
     jobs::pulled,
+    quotas,
     requests::validate::alternatives,
     staging,
     validate::{
@@ -46,6 +47,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    quotas::validate::of_job(spec)?;
     copies::validate::of_job(&spec.copies)?;
     pulled::job(spec)?;
     staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;

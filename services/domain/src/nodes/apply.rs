@@ -25,6 +25,9 @@ impl State {
         }
         let before = std::mem::replace(&mut self.settings, settings.clone());
         self.energy_changed(&before);
+        if before.quotas != settings.quotas {
+            self.note_freed();
+        }
     }
 
     pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {

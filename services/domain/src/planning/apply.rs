@@ -48,7 +48,9 @@ impl State {
         if !self.passes.jobs.is_empty() {
             Arc::make_mut(&mut self.passes).jobs.clear();
         }
+        let slices = self.use_share().map(|rule| rule.slice_seconds);
         self.planning.policy = Some(policy.clone());
+        self.window_rule_changed(slices);
         self.note_freed();
     }
 

@@ -163,6 +163,7 @@ pub const SECTIONS: &[Section] = &[
     ACCOUNTING,
     GATEWAY,
     PBS,
+    QUOTAS,
     SLURM,
 ];
 
@@ -990,6 +991,19 @@ const PBS: Section = Section {
             "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy was ever put in force, mistakes in them keep everything from starting.",
         ),
     ],
+};
+
+const QUOTAS: Section = Section {
+    name: "quotas",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "The limits on what jobs of queues, accounts, kinds and users hold at once.",
+    keys: &[key(
+        "file",
+        Kind::Path,
+        "",
+        "A file with [quotas](../quotas.md). The process with the gateway puts its rules in force at its start and on SIGHUP. Its user must be an administrator. A file with a mistake changes nothing.",
+    )],
 };
 
 const SLURM: Section = Section {

@@ -26,6 +26,7 @@ mod pbs_clients;
 mod pbs_policy;
 mod pbs_staging;
 mod programs;
+mod quotas;
 mod reservations;
 mod scheduling_programs;
 mod site_programs;

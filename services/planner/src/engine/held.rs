@@ -1,6 +1,6 @@
 //! Holdings of the engine when the machine or a job's state changes under them.
 
-use super::{Engine, Run, run::JustLeft};
+use super::{Claim, Engine, Run, run::JustLeft};
 use crate::{
     limits::Usage,
     machine::{Holding, expected_end},
@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 impl Engine {
     /// Takes a run's holdings away, for this cycle only; see [`Engine::hold_run`].
     pub(crate) fn lend_run(&mut self, job: JobId) -> Option<Run> {
-        let known = self.runs.remove(&job)?;
+        let known = self.remove_run(job)?;
         let Run { run, assumed_end, usage } = &known;
         self.ends.remove(&(*assumed_end, job));
         self.machine.lend(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
@@ -26,7 +26,24 @@ impl Engine {
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
         self.limits.begin(&run.holder, &run.demand, usage, run.attributes.as_deref());
         self.ends.insert((*assumed_end, run.job));
-        self.runs.insert(run.job, known);
+        self.insert_run(known);
+    }
+
+    /// Adds a run to those that are known.
+    pub(super) fn insert_run(&mut self, run: Run) {
+        self.count_run(&run);
+        self.runs.insert(run.run.job, run);
+    }
+
+    /// Takes a run out of those that are known.
+    pub(super) fn remove_run(&mut self, job: JobId) -> Option<Run> {
+        let run = self.runs.remove(&job)?;
+        self.quotas.release(Claim::Run(job));
+        Some(run)
+    }
+
+    pub(super) fn run_entries(&self) -> impl Iterator<Item = &Run> {
+        self.runs.values()
     }
 
     /// When a run is assumed to end.

@@ -1,7 +1,7 @@
 //! A waiting job as the plan of a moment treats it.
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, parts},
     machine::expected_end,
     model::QueuedJob,
     pass::{
@@ -124,7 +124,10 @@ impl<'e> Outlook<'e> {
 
     pub fn limits(&self) -> Vec<muster_schemas::views::LimitView> {
         let more = self.planned.least_of(&self.job.demand);
-        self.engine.limits.applying(&self.job.holder, &self.job.demand, &more, &self.engine.queues)
+        let mut limits = self.engine.limits.applying(&self.job.holder, &self.job.demand, &more, &self.engine.queues);
+        let parts = parts(&self.job.holder, &self.job.demand, &more);
+        limits.extend(self.engine.quotas.applying(&parts, self.now));
+        limits
     }
 
     pub fn promise(&self, state: &State) -> Option<PromiseView> {

@@ -20,7 +20,7 @@ use muster_schemas::{
     resources::Placement,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -91,6 +91,12 @@ pub(super) struct Cycle<'c> {
     pub components: Components,
     /// What became of the jobs looked at, if that is wanted.
     pub trace: Option<Vec<Look>>,
+    /// Jobs that are not planned because their users have enough jobs ahead of them.
+    pub beyond_users_most: HashSet<Place>,
+    /// With quotas, the earliest start found in this cycle for the jobs of a class and a user. They are only looked up.
+    pub quota_hints: HashMap<(ClassId, Arc<Holder>), Timestamp>,
+    /// Jobs that hold a part of quotas for this cycle only.
+    pub quota_places: Vec<Place>,
 }
 
 /// What limits count for a job that starts.

@@ -1,6 +1,6 @@
 //! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
-use super::{Cycle, Verdict, components::Ruled};
+use super::{Cycle, Verdict, components::Ruled, quotas::NeverHolds};
 use crate::{
     engine::Engine,
     limits::{Usage, queues},
@@ -97,6 +97,7 @@ impl Engine {
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         !cycle.left_out.contains(&entry.id)
+            && !cycle.beyond_users_most.contains(&place)
             && !self.is_shut(cycle, entry)
             && self.blocker(cycle, place).is_none()
             && self.queues_start(place)
@@ -140,16 +141,22 @@ impl Engine {
             self.refresh_gaps(class_id, cycle.now);
         }
         let class = self.classes.get(class_id);
+        let demand = class.demand.clone();
         let ways = self.open_ways(place);
         let known = Some((cycle.now, Known::Cores(cycle.index.cores())));
         let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
-        let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
-            return self.tell_no_start(cycle, place);
+        let found = match self.quotas.is_empty() {
+            true => search.earliest(class, cycle.now, Timestamp::MAX),
+            false => match self.first_start_in_quotas(cycle, place, class_id) {
+                Ok(found) => found,
+                Err(NeverHolds) => return false,
+            },
         };
-        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &class.demand)) {
+        let Some(found) = found else { return self.tell_no_start(cycle, place) };
+        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &demand)) {
             return false;
         }
-        let demand = class.demand.clone();
+        self.count_promise_for_now(cycle, place, &found);
         let holding = Holding::Promise { start: found.start };
         let placement = Arc::new(found.placement);
         self.machine.take(&demand, &placement, holding);

@@ -127,7 +127,9 @@ impl Engine {
             return 0;
         };
         let (more, held) = (Usage::of_growth(&added), Usage::of(&run.placement, &run.demand));
-        if self.limits.reached_by_growth(&run.holder, &run.demand, &more, &held).is_some() {
+        if self.limits.reached_by_growth(&run.holder, &run.demand, &more, &held).is_some()
+            || self.quota_reached(&run.holder, &run.demand, &more, cycle.now).is_some()
+        {
             return 0;
         }
         let count = resize::units(&self.machine, unit, &added);

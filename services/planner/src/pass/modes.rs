@@ -209,13 +209,16 @@ impl Engine {
             }
         };
         for task in tasks {
-            if cycle.is_full(self.policy.max_starts) || self.is_limited(cycle, place) {
+            if cycle.is_full(self.policy.max_starts)
+                || self.is_limited(cycle, place)
+                || self.is_over_quota_anyway(cycle, place)
+            {
                 return Verdict::Held;
             }
             if self.queue.get(place).is_none_or(|entry| self.is_shut(cycle, entry)) {
                 return Verdict::Held;
             }
-            let ways = self.open_ways(place);
+            let ways = self.shut_over_quota(place, self.open_ways(place), cycle.now);
             let Some(placement) = self.place_as(cycle, class, &demand, ways.as_deref()) else {
                 // Limits may leave an equal job other ways.
                 if !is_one_shut(ways.as_deref()) {
@@ -223,7 +226,8 @@ impl Engine {
                 }
                 return Verdict::NoRoom;
             };
-            if self.is_limited_to_less(cycle, place, &Usage::of(&placement, &demand)) {
+            let uses = Usage::of(&placement, &demand);
+            if self.is_limited_to_less(cycle, place, &uses) || self.is_over_quota(cycle, place, &uses) {
                 return Verdict::Held;
             }
             self.take_start(cycle, place, task, placement);

@@ -1,6 +1,6 @@
 //! Backfill mode `conservative`: every waiting job is promised a start, and the promise is kept.
 
-use super::{Cycle, Verdict};
+use super::{Cycle, Verdict, quotas::NeverHolds};
 use crate::{
     class::ClassId,
     engine::Engine,
@@ -62,7 +62,11 @@ impl Engine {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
-                if !is_kept || !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now) {
+                let start = slot.start.max(cycle.now);
+                if !is_kept
+                    || !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now)
+                    || self.promise_breach(*place, start).is_some()
+                {
                     self.change_slot(cycle, *place, None);
                 }
             }
@@ -93,7 +97,13 @@ impl Engine {
             return false;
         }
         let Some(class_id) = self.queue.class_at(place) else { return false };
-        let found = self.first_start(cycle, place, class_id);
+        let found = match self.quotas.is_empty() {
+            true => self.first_start(cycle, place, class_id),
+            false => match self.first_start_in_quotas(cycle, place, class_id) {
+                Ok(found) => found,
+                Err(NeverHolds) => return false,
+            },
+        };
         match found {
             // The job could not start, and would only keep others from the promised resources.
             Some(found) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &found.placement)) => false,
@@ -182,7 +192,10 @@ impl Engine {
             return;
         }
         let usage = self.usage_at(place, &slot.placement);
-        if !self.has_headroom(cycle, place) || self.is_limited_to_less(cycle, place, &usage) {
+        if !self.has_headroom(cycle, place)
+            || self.is_limited_to_less(cycle, place, &usage)
+            || self.is_promise_over_quota(cycle, place)
+        {
             // If kept, the promise would block resources that the job cannot use, and then those that follow.
             return self.change_slot(cycle, place, None);
         }

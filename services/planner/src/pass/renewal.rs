@@ -100,7 +100,9 @@ impl Engine {
                 continue;
             }
             let old = old.clone();
-            let better = match self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class)) {
+            let is_by_gaps =
+                self.quotas.is_empty() && self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class));
+            let better = match is_by_gaps {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),
             };
@@ -123,7 +125,8 @@ impl Engine {
     /// The best slot by a search from now on.
     fn better(&mut self, cycle: &Cycle, place: Place, old: &Slot) -> Option<Found> {
         let class_id = self.queue.class_at(place)?;
-        if !self.search(cycle.now).may_improve(self.classes.get(class_id), old) {
+        // What a quota gives back may be anywhere.
+        if self.quotas.is_empty() && !self.search(cycle.now).may_improve(self.classes.get(class_id), old) {
             return None;
         }
         let found = self.with_own_slot(cycle, place, old, Window { from: cycle.now, until: old.start })?;
@@ -251,9 +254,14 @@ impl Engine {
         let promise = Holding::Promise { start: old.start };
         self.machine.lend(&demand, &old.placement, promise);
         self.refresh_gaps(class_id, cycle.now);
-        let ways = self.open_ways(place);
-        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
-        let found = search.earliest(self.classes.get(class_id), starts.from, starts.until);
+        let found = match self.quotas.is_empty() {
+            true => {
+                let ways = self.open_ways(place);
+                let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
+                search.earliest(self.classes.get(class_id), starts.from, starts.until)
+            }
+            false => self.find_without_own(cycle, place, (starts.from, starts.until)),
+        };
         self.machine.take(&demand, &old.placement, promise);
         found
     }

@@ -158,6 +158,11 @@ impl Turn {
         promises
     }
 
+    /// The moment.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// The engine with all of that taken.
     pub fn engine(&self) -> &Engine {
         &self.engine

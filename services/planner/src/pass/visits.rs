@@ -234,6 +234,10 @@ impl Engine {
         if let Some(limit) = self.limits.reached(&holder, &demand, &uses, &self.queues) {
             return Err(Refusal::OtherLimit(limit));
         }
+        if let Some(breach) = self.quota_reached(&holder, &demand, &uses, cycle.now) {
+            self.quotas.next_change(cycle.now).into_iter().for_each(|change| cycle.wake_at(change));
+            return Err(Refusal::OtherLimit(breach.to_string()));
+        }
         if let Some(balance) = &mut visits.balance {
             balance.started(&placement, self.cores_asked(place));
         }

@@ -45,7 +45,7 @@ impl Engine {
         let is_coming = !away.is_empty() && self.has_room(cycle, wanted);
         let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, wanted, &staying, &mut away) };
         // Nobody is stopped for a job that a limit would keep from starting there.
-        let found = self.room(cycle, wanted).filter(|found| !self.is_shut_out(place, found));
+        let found = self.room(cycle, wanted).filter(|found| !self.is_shut_out(cycle, place, found));
         self.put_back(away);
         if victims.is_empty() || found.is_none() {
             return found.filter(|_| is_coming);
@@ -86,10 +86,12 @@ impl Engine {
     }
 
     /// Whether a limit keeps a job from using a placement.
-    fn is_shut_out(&self, place: Place, placement: &Placement) -> bool {
+    fn is_shut_out(&self, cycle: &Cycle, place: Place, placement: &Placement) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
         let demand = &self.classes.get(entry.class).demand;
-        self.limits.reached(&entry.holder, demand, &Usage::of(placement, demand), &self.queues).is_some()
+        let uses = Usage::of(placement, demand);
+        self.limits.reached(&entry.holder, demand, &uses, &self.queues).is_some()
+            || self.quota_reached(&entry.holder, demand, &uses, cycle.now).is_some()
     }
 
     /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and

@@ -2,7 +2,7 @@
 
 use super::read::{CANDIDATES, COMPONENT_PRIORITIES, COMPONENT_STARTS, MODES, NAMED_KEYS, PER, VERSION};
 use muster_schemas::policy::{
-    Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy, PolicySource, Turns,
+    Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy, PolicySource, Turns, UseShare,
 };
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,8 @@ use std::{
 ///
 /// Every setting is printed, even if it is the default, except those without a value.
 pub fn print(policy: &Policy) -> String {
-    let Policy { name, order, backfill, limits, queues, max_starts, turns, starts_nothing, sources } = policy;
+    let Policy { name, order, backfill, limits, queues, max_starts, turns, starts_nothing, sources, use_share } =
+        policy;
     let mut text = String::new();
     for PolicySource { name, sha256 } in sources {
         let _ = writeln!(text, "# made of {} with SHA-256 {sha256}", name.escape_debug());
@@ -45,7 +46,15 @@ pub fn print(policy: &Policy) -> String {
     if let Some(turns) = turns {
         write_turns(&mut text, turns);
     }
+    if let Some(rule) = use_share {
+        write_use_share(&mut text, rule);
+    }
     text
+}
+
+fn write_use_share(text: &mut String, rule: &UseShare) {
+    let table = BTreeMap::from([("use_share", rule)]);
+    let _ = write!(text, "\n{}", toml::to_string(&table).unwrap_or_default());
 }
 
 /// Tables that have the names of their fields. A table that cannot be printed does not exist: all values are plain.

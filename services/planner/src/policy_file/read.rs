@@ -2,7 +2,7 @@
 
 use muster_schemas::policy::{
     Backfill, BackfillMode, CandidateOrder, ComponentPriority, ComponentStart, Components, Limit, LimitPer,
-    MOST_STARTS, OrderKey, Policy, QueuePolicy, Turns, formula::FormulaError, queue_place, words,
+    MOST_STARTS, OrderKey, Policy, QueuePolicy, Turns, UseShare, formula::FormulaError, queue_place, words,
 };
 use std::{
     borrow::Cow,
@@ -22,7 +22,7 @@ type Table = (&'static str, &'static [&'static str]);
 
 const POLICY: Table = (
     "the policy",
-    &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns", "starts_nothing"],
+    &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns", "starts_nothing", "use_share"],
 );
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
 const BACKFILL: Table =
@@ -47,7 +47,7 @@ const QUEUE: Table = ("[queue.NAME]", &["order", "backfill"]);
 /// Every key of the format, by table.
 pub const KEYS: [Table; 6] = [POLICY, ORDER_ENTRY, BACKFILL, COMPONENTS, LIMIT, QUEUE];
 
-pub(super) const NAMED_KEYS: [(&str, OrderKey); 9] = [
+pub(super) const NAMED_KEYS: [(&str, OrderKey); 10] = [
     ("queue_priority", OrderKey::QueuePriority),
     ("priority", OrderKey::Priority),
     ("fcfs", OrderKey::Fcfs),
@@ -57,6 +57,7 @@ pub(super) const NAMED_KEYS: [(&str, OrderKey); 9] = [
     ("wfp3", OrderKey::Wfp3),
     ("unicep", OrderKey::Unicep),
     ("share", OrderKey::Share),
+    ("use_share", OrderKey::UseShare),
 ];
 pub(super) const MODES: [(&str, BackfillMode); 3] =
     [("none", BackfillMode::None), ("easy", BackfillMode::Easy), ("conservative", BackfillMode::Conservative)];
@@ -192,6 +193,7 @@ impl Reader<'_> {
                 "limit" => policy.limits = self.limits(value),
                 "queue" => policy.queues = self.queues(value),
                 "turns" => policy.turns = self.turns(value).map(Box::new),
+                "use_share" => policy.use_share = self.use_share(value).map(Box::new),
                 "starts_nothing" => policy.starts_nothing = self.string(place, value),
                 "max_starts" => {
                     let most = self.number(place, value, 1, MOST_STARTS.into());
@@ -356,6 +358,23 @@ impl Reader<'_> {
             Err(error) => {
                 let span = error.span().unwrap_or_else(|| value.span());
                 self.fault(span, format!("`turns`: {}", error.message()));
+                None
+            }
+        }
+    }
+
+    /// The table has the names of the settings' fields, so it is read as they are stored.
+    fn use_share(&mut self, value: &Value<'_>) -> Option<UseShare> {
+        #[derive(serde::Deserialize)]
+        struct Only {
+            use_share: UseShare,
+        }
+        self.spans.insert("use_share".into(), value.span());
+        match toml::from_str::<Only>(self.text) {
+            Ok(only) => Some(only.use_share),
+            Err(error) => {
+                let span = error.span().unwrap_or_else(|| value.span());
+                self.fault(span, format!("`use_share`: {}", error.message()));
                 None
             }
         }

@@ -14,6 +14,7 @@ use muster_domain::{
     State,
     filters::{Entry, JobFilters},
     jobs::{Component, Job},
+    quotas::{self, Marks},
     requests,
     runs::Run,
     tasks::Elastic,
@@ -38,14 +39,16 @@ use std::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders(HashMap<OwnerAndAccount, Arc<Holder>>);
 
-type OwnerAndAccount = (Arc<Owner>, Option<Arc<str>>, Vec<ComponentCharge>);
+type OwnerAndAccount = (Arc<Owner>, Option<Arc<str>>, Vec<ComponentCharge>, Option<Arc<Marks>>);
 
 impl Holders {
-    fn of(&mut self, job: &Job) -> Arc<Holder> {
-        let key = (job.owner.clone(), job.lead().account.clone(), charges(job));
-        let holder = self.0.entry(key).or_insert_with_key(|(owner, account, charges)| {
+    fn of(&mut self, state: &State, job: &Job) -> Arc<Holder> {
+        let marks = state.settings().quotas.as_ref().and_then(|_| quotas::marks(state, job));
+        let key = (job.owner.clone(), job.lead().account.clone(), charges(job), marks);
+        let holder = self.0.entry(key).or_insert_with_key(|(owner, account, charges, marks)| {
             let (user, group) = (owner.user.as_str().into(), owner.gid);
-            Arc::new(Holder { user, group, account: account.clone(), charges: charges.clone() })
+            let (account, charges, marks) = (account.clone(), charges.clone(), marks.clone());
+            Arc::new(Holder { user, group, account, charges, marks })
         });
         holder.clone()
     }
@@ -60,7 +63,7 @@ impl Holders {
             id: job.id,
             tasks: tasks(state, job)?,
             demand: Arc::new(demand(state, job)),
-            holder: self.of(job),
+            holder: self.of(state, job),
             priority: priority(state, job),
             is_list: job.tasks.is_some(),
             arrival: job.queued,
@@ -82,7 +85,7 @@ impl Holders {
         Some(ActiveRun {
             job: job.id,
             demand,
-            holder: self.of(job),
+            holder: self.of(state, job),
             placement: placement.clone(),
             expected_end: latest_end.unwrap_or(Timestamp::MAX),
             attributes: attributes(state, job),
@@ -95,7 +98,7 @@ impl Holders {
             false => (with_offer(job, run), None),
             true => (state.held_placement(run), Some(run.placement.clone())),
         };
-        let (demand, holder) = (Arc::new(demand(state, job)), self.of(job));
+        let (demand, holder) = (Arc::new(demand(state, job)), self.of(state, job));
         let (expected_end, attributes) = (expected_end(job, run), attributes(state, job));
         let run = ActiveRun { job: run.job, demand, holder, placement, expected_end, attributes };
         Held { run, lends_of }

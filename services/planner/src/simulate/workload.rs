@@ -202,7 +202,13 @@ impl<'h> Builder<'h> {
         let make = || {
             // A group that is not known belongs to nobody.
             let group = u32::try_from(job.group).unwrap_or(u32::MAX);
-            Arc::new(Holder { user: job.user.to_string().into(), group, account: None, charges: Vec::new() })
+            Arc::new(Holder {
+                user: job.user.to_string().into(),
+                group,
+                account: None,
+                charges: Vec::new(),
+                marks: None,
+            })
         };
         self.holders.entry((job.user, job.group)).or_insert_with(make).clone()
     }

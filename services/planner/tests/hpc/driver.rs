@@ -198,7 +198,7 @@ impl Cluster {
     }
 
     fn holder() -> Arc<Holder> {
-        Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() })
+        Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new(), marks: None })
     }
 
     /// Puts a job into the queue.

@@ -194,7 +194,7 @@ fn an_equal_job_with_a_choice_is_looked_at_again() {
     let count = |level, min, max| LevelCount { level, count: Count::Range { min, max } };
     let sockets = Request { path: vec![count(Level::Node, 2, 3), count(Level::Socket, 1, 1)], ..Request::default() };
     let alone = Request { sharing: Sharing::Exclusive, ..Request::default() };
-    let holder = Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() });
+    let holder = Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new(), marks: None });
     let submit = |components, copies| {
         let demand = Arc::new(Demand { components });
         Step::Submit(Draft {

@@ -53,6 +53,6 @@ prop_compose! {
         group in 100_u32..=101,
         account in prop::option::of(select(&ACCOUNTS[..])),
     ) -> Arc<Holder> {
-        Arc::new(Holder { user: user.into(), group, account: account.map(Into::into), charges: Vec::new() })
+        Arc::new(Holder { user: user.into(), group, account: account.map(Into::into), charges: Vec::new(), marks: None })
     }
 }

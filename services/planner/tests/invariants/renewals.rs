@@ -46,7 +46,7 @@ fn submit(queue: &str, request: Request, walltime_seconds: u64, runs_percent: u3
         ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
     Step::Submit(Draft {
         demand: Arc::new(Demand { components: vec![component] }),
-        holder: Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() }),
+        holder: Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new(), marks: None }),
         priority: 0,
         array: None,
         runs_percent,

@@ -5,9 +5,11 @@ mod forecast;
 mod ordering;
 mod placement;
 mod properties;
+mod quotas;
 #[path = "../common/requests.rs"]
 mod requests;
 mod sleeping;
 mod suspended;
 mod turns;
+mod use_share;
 mod world;

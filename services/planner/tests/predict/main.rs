@@ -42,7 +42,7 @@ fn demand(cores: u32, walltime_seconds: Option<u64>) -> Arc<Demand> {
 }
 
 fn holder(user: &str) -> Arc<Holder> {
-    Arc::new(Holder { user: user.into(), group: 100, account: None, charges: Vec::new() })
+    Arc::new(Holder { user: user.into(), group: 100, account: None, charges: Vec::new(), marks: None })
 }
 
 fn wait(engine: &mut Engine, job: u64, user: &str, cores: u32, walltime_seconds: Option<u64>) {

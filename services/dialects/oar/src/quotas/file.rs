@@ -11,6 +11,7 @@ use crate::{
     text::{decimal, shown},
 };
 use jiff::tz::TimeZone;
+use muster_schemas::quota::QuotaAmount;
 use std::{collections::BTreeMap, fmt};
 
 /// The longest file, in bytes.
@@ -47,6 +48,14 @@ impl std::error::Error for Broken {}
 /// # Errors
 /// The first mistake, with its place.
 pub fn read(text: &str, all: u64, zone: &TimeZone) -> Result<Quotas, Broken> {
+    Ok(parse(text, zone)?.in_cluster(all, zone))
+}
+
+/// Reads a file without knowing the cluster.
+///
+/// # Errors
+/// The first mistake, with its place.
+pub fn parse(text: &str, zone: &TimeZone) -> Result<File, Broken> {
     let place = |(at, message): Wrong| {
         let before = &text[..at.min(text.len())];
         let line = before.matches('\n').count() + 1;
@@ -56,12 +65,39 @@ pub fn read(text: &str, all: u64, zone: &TimeZone) -> Result<Quotas, Broken> {
     if text.len() > LONGEST {
         return Err(place((0, format!("a file of rules has at most {LONGEST} bytes"))));
     }
-    let reader = Reader { all, zone };
+    let reader = Reader { zone };
     json::read(text).and_then(|node| reader.file(&node)).map_err(place)
 }
 
+/// The content of a file. `ALL` is still a part of a cluster that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The sets of rules with their names; that of the rules of all times is empty.
+    pub sets: Vec<(String, BTreeMap<Pattern, Limits<QuotaAmount>>)>,
+    /// The week, in order and without gap.
+    pub week: Vec<Period>,
+    /// Single spans, in order of their begin.
+    pub spans: Vec<Span>,
+    /// The types that are counted.
+    pub counted_types: Vec<String>,
+}
+
+impl File {
+    fn in_cluster(self, all: u64, zone: &TimeZone) -> Quotas {
+        let amount = |amount: QuotaAmount| amount.in_cluster(all);
+        let limits = |limits: Limits<QuotaAmount>| Limits {
+            resources: limits.resources.map(amount),
+            jobs: limits.jobs.map(amount),
+            resource_seconds: limits.resource_seconds.map(amount),
+        };
+        let rules = |rules: BTreeMap<_, _>| Rules(rules.into_iter().map(|(of, one)| (of, limits(one))).collect());
+        let rules = self.sets.into_iter().map(|(_, set)| rules(set)).collect();
+        let calendar = Calendar { rules, week: self.week, spans: self.spans, zone: zone.clone() };
+        Quotas { calendar, counted_types: self.counted_types }
+    }
+}
+
 struct Reader<'r> {
-    all: u64,
     zone: &'r TimeZone,
 }
 
@@ -69,85 +105,30 @@ struct Reader<'r> {
 type Sets = BTreeMap<String, usize>;
 
 impl Reader<'_> {
-    fn file(&self, node: &Node) -> Result<Quotas, Wrong> {
+    fn file(&self, node: &Node) -> Result<File, Wrong> {
         let entries = object(node, "an object with the rules in \"quotas\"")?;
         let value = |name: &str| entries.iter().find(|(_, key, _)| key == name).map(|(.., node)| node);
         let counted_types = value("job_types").map(texts).transpose()?.unwrap_or_default();
-        let (mut rules, mut sets) = (Vec::new(), Sets::new());
+        let (mut sets, mut numbers) = (Vec::new(), Sets::new());
         for (_, name, node) in entries.iter().filter(|(_, name, _)| !is_known(name)) {
-            sets.insert(name.clone(), rules.len());
-            rules.push(self.rules(node)?);
+            numbers.insert(name.clone(), sets.len());
+            sets.push((name.clone(), rules(node)?));
         }
-        let always = value("quotas").map(|node| self.rules(node)).transpose()?;
-        let Some(periodical) = value("periodical") else {
-            return self.without_week(always, rules, &sets, value("oneshot"), counted_types);
+        let always = value("quotas").map(rules).transpose()?;
+        let spans = value("oneshot").map(|node| self.spans(node, &numbers)).transpose()?.unwrap_or_default();
+        let week = match (value("periodical"), always) {
+            (Some(periodical), Some(_)) => {
+                return Err((periodical.at, "the rules are in \"quotas\" or in a calendar, not in both".to_owned()));
+            }
+            (Some(periodical), None) => week(periodical, &numbers)?,
+            // The rules are the same all week.
+            (None, always) => {
+                let week = vec![Period { begin: 0, end: WEEK, rules: sets.len() }];
+                sets.push((String::new(), always.unwrap_or_default()));
+                week
+            }
         };
-        if always.is_some() {
-            return Err((periodical.at, "the rules are in \"quotas\" or in a calendar, not in both".to_owned()));
-        }
-        let week = week(periodical, &sets)?;
-        let spans = value("oneshot").map(|node| self.spans(node, &sets)).transpose()?.unwrap_or_default();
-        Ok(Quotas { calendar: Calendar { rules, week, spans, zone: self.zone.clone() }, counted_types })
-    }
-
-    /// A file whose rules are the same all week.
-    fn without_week(
-        &self,
-        always: Option<Rules>,
-        mut rules: Vec<Rules>,
-        sets: &Sets,
-        oneshot: Option<&Node>,
-        counted_types: Vec<String>,
-    ) -> Result<Quotas, Wrong> {
-        let spans = oneshot.map(|node| self.spans(node, sets)).transpose()?.unwrap_or_default();
-        let week = vec![Period { begin: 0, end: WEEK, rules: rules.len() }];
-        rules.push(always.unwrap_or_default());
-        Ok(Quotas { calendar: Calendar { rules, week, spans, zone: self.zone.clone() }, counted_types })
-    }
-
-    fn rules(&self, node: &Node) -> Result<Rules, Wrong> {
-        let entries = object(node, "an object of rules")?;
-        let rule = |(at, key, node): &(usize, String, Node)| {
-            let pattern = pattern(key).map_err(|why| (*at, why))?;
-            Ok((pattern, self.limits(node)?))
-        };
-        let rules = entries.iter().map(rule).collect::<Result<BTreeMap<_, _>, Wrong>>()?;
-        if rules.len() < entries.len() {
-            return Err((node.at, "two rules are about the same jobs".to_owned()));
-        }
-        Ok(Rules(rules))
-    }
-
-    fn limits(&self, node: &Node) -> Result<Limits, Wrong> {
-        let Json::List(values) = &node.value else {
-            return Ok(Limits { resources: self.limit(node, 1)?, ..Limits::default() });
-        };
-        let [resources, jobs, hours] = values.as_slice() else {
-            return Err((node.at, format!("expected [resources, jobs, hours], found {} values", values.len())));
-        };
-        Ok(Limits {
-            resources: self.limit(resources, 1)?,
-            jobs: self.limit(jobs, 1)?,
-            resource_seconds: self.limit(hours, 3600)?,
-        })
-    }
-
-    /// A limit in small units of which a whole one has this number; `None` for -1.
-    fn limit(&self, node: &Node, units: u64) -> Result<Option<u64>, Wrong> {
-        let word = match &node.value {
-            Json::Number(word) | Json::Text(word) => word.trim(),
-            _ => return Err((node.at, "expected a number, ALL or x*ALL".to_owned())),
-        };
-        if word == "-1" {
-            return Ok(None);
-        }
-        let factor = match word.strip_suffix(ALL) {
-            None => (word, 1),
-            Some("") => ("1", self.all),
-            Some(rest) => (rest.trim_end().strip_suffix('*').unwrap_or("?").trim_end(), self.all),
-        };
-        let wrong = || (node.at, format!("expected -1, a number from 0, ALL or x*ALL, found '{}'", shown(word)));
-        scaled(factor.0, factor.1.saturating_mul(units)).map(Some).ok_or_else(wrong)
+        Ok(File { sets, week, spans, counted_types })
     }
 
     /// `["2026-07-23 19:30", "2026-08-29 08:30", "rules", "why"]`
@@ -165,6 +146,51 @@ impl Reader<'_> {
         spans.sort_by_key(|span| span.begin);
         Ok(spans)
     }
+}
+
+fn rules(node: &Node) -> Result<BTreeMap<Pattern, Limits<QuotaAmount>>, Wrong> {
+    let entries = object(node, "an object of rules")?;
+    let rule = |(at, key, node): &(usize, String, Node)| {
+        let pattern = pattern(key).map_err(|why| (*at, why))?;
+        Ok((pattern, limits(node)?))
+    };
+    let rules = entries.iter().map(rule).collect::<Result<BTreeMap<_, _>, Wrong>>()?;
+    if rules.len() < entries.len() {
+        return Err((node.at, "two rules are about the same jobs".to_owned()));
+    }
+    Ok(rules)
+}
+
+fn limits(node: &Node) -> Result<Limits<QuotaAmount>, Wrong> {
+    let Json::List(values) = &node.value else {
+        return Ok(Limits { resources: limit(node, 1)?, jobs: None, resource_seconds: None });
+    };
+    let [resources, jobs, hours] = values.as_slice() else {
+        return Err((node.at, format!("expected [resources, jobs, hours], found {} values", values.len())));
+    };
+    Ok(Limits { resources: limit(resources, 1)?, jobs: limit(jobs, 1)?, resource_seconds: limit(hours, 3600)? })
+}
+
+/// A limit in small units of which a whole one has this number; `None` for -1.
+fn limit(node: &Node, units: u64) -> Result<Option<QuotaAmount>, Wrong> {
+    const BILLION: u64 = 1_000_000_000;
+    let word = match &node.value {
+        Json::Number(word) | Json::Text(word) => word.trim(),
+        _ => return Err((node.at, "expected a number, ALL or x*ALL".to_owned())),
+    };
+    if word == "-1" {
+        return Ok(None);
+    }
+    let amount = match word.strip_suffix(ALL) {
+        None => scaled(word, units).map(QuotaAmount::Fixed),
+        Some(rest) => {
+            let factor =
+                if rest.is_empty() { "1" } else { rest.trim_end().strip_suffix('*').unwrap_or("?").trim_end() };
+            scaled(factor, BILLION * units).map(QuotaAmount::BillionthsOfCores)
+        }
+    };
+    let wrong = || (node.at, format!("expected -1, a number from 0, ALL or x*ALL, found '{}'", shown(word)));
+    amount.map(Some).ok_or_else(wrong)
 }
 
 fn is_known(name: &str) -> bool {

@@ -46,13 +46,13 @@ impl fmt::Display for Field {
 
 /// The limits of a rule; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct Limits<N = u64> {
     /// The resources held at a time.
-    pub resources: Option<u64>,
+    pub resources: Option<N>,
     /// The jobs at a time.
-    pub jobs: Option<u64>,
+    pub jobs: Option<N>,
     /// The sum of resources times walltime of the jobs at a time, in resource-seconds.
-    pub resource_seconds: Option<u64>,
+    pub resource_seconds: Option<N>,
 }
 
 /// Whose jobs a rule is about: queue, project, type and user.

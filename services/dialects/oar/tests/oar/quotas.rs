@@ -18,6 +18,7 @@ use muster_oar::{
         value::{Kind as Typed, Value},
     },
 };
+use muster_schemas::{Timestamp, quota::QuotaAmount};
 use proptest::prelude::*;
 
 fn zone() -> TimeZone {
@@ -603,4 +604,40 @@ fn a_pass_without_rules_is_a_plain_pass() {
     other.add_property("x", Typed::Text).expect("new");
     let none = rules("{}");
     assert_eq!(planned(&table, &none, 0, 0, &[wish(&table, 1, &["nodes=2"])]), ["0 on 1-2"]);
+}
+
+/// OAR-Q-02, OAR-Q-10: the system's table says the same as the file at every moment, also when clocks change.
+#[test]
+fn the_table_of_the_system_is_that_of_the_file() {
+    let text = r#"{
+        "job_types": ["deploy", "*"],
+        "periodical": [["08:00-19:00 mon-fri * *", "day"], ["* * * *", "night"]],
+        "oneshot": [["2026-12-24 12:00", "2027-01-02 08:00", "closed"]],
+        "day": {"*,*,deploy,/": ["0.5*ALL", "3", "2*ALL"]},
+        "night": {"*,bio,*,*": 7},
+        "closed": {"*,*,*,*": [0, -1, 1.5]}
+    }"#;
+    let now: jiff::Timestamp = "2026-10-01T00:00:00Z".parse().unwrap();
+    let table = quotas::parse(text, &zone()).unwrap().table(&zone(), now);
+    assert_eq!(table.kinds, ["deploy"]);
+    let quotas = rules(text);
+    let mut at = now.as_second();
+    let end = at + 400 * 86_400;
+    while at < end {
+        let (set, expected) = (table.set_at(Timestamp::from_unix_seconds(at)), quotas.calendar.at(at));
+        let rule = &table.sets[set].rules[0];
+        let (pattern, limits) = expected.0.first_key_value().unwrap();
+        assert_eq!(rule.to_string(), pattern.to_string(), "at {at}");
+        let amount = |amount: Option<QuotaAmount>| amount.map(|amount| amount.in_cluster(100));
+        assert_eq!(
+            [amount(rule.cores), amount(rule.jobs), amount(rule.core_seconds)],
+            [limits.resources, limits.jobs, limits.resource_seconds]
+        );
+        let next = table.next_change(Timestamp::from_unix_seconds(at)).unwrap().unix_seconds();
+        assert!(next > at);
+        // Nothing changes in between, and just before the next change the same rules hold.
+        assert_eq!(quotas.calendar.at(next - 1), expected, "before {next}");
+        at = next;
+    }
+    assert_eq!(table, quotas::parse(text, &zone()).unwrap().table(&zone(), "2026-10-02T00:00:00Z".parse().unwrap()));
 }

@@ -110,5 +110,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         agent_lost_after_seconds: loss.optional(before.agent_lost_after_seconds, after.agent_lost_after_seconds),
         agents_make_nodes: changed(&before.agents_make_nodes, &after.agents_make_nodes),
         energy: after.energy.clone().filter(|_| before.energy != after.energy),
+        quotas: None,
     }
 }

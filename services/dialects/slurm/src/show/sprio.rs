@@ -167,7 +167,7 @@ fn kind(variables: impl Iterator<Item = Variable>) -> Kind {
         Variable::Submit | Variable::Age0 | Variable::Wait => Kind::Age,
         Variable::Walltime | Variable::Procs | Variable::Nodes | Variable::MemoryBytes | Variable::Gpus => Kind::Size,
         Variable::QueuePriority => Kind::Partition,
-        Variable::FairShare | Variable::ShareRank => Kind::FairShare,
+        Variable::FairShare | Variable::ShareRank | Variable::UseShare => Kind::FairShare,
         Variable::Priority | Variable::Attribute(_) => Kind::Site,
     };
     let mut kinds = variables.map(of);
@@ -198,7 +198,7 @@ impl Variables for Values<'_> {
             Variable::Priority => job.own_priority.saturating_add(job.class_priority) as f64,
             Variable::QueuePriority => self.queue_priority as f64,
             Variable::FairShare => self.fair_factors.get(job.account.as_deref(), &job.user, &job.partition),
-            Variable::ShareRank | Variable::Attribute(_) => f64::NAN,
+            Variable::ShareRank | Variable::UseShare | Variable::Attribute(_) => f64::NAN,
         }
     }
 }

@@ -137,6 +137,9 @@ impl<'a> Submission<'a> {
         self.require_fit_together(spec)?;
         self.entering.check(self.state, self.owner, self.own, spec)?;
         self.check_queue_limits(spec)?;
+        if spec.exceeds_quotas {
+            self.access.require_operator("lift quotas")?;
+        }
         self.check_types(spec)
     }
 

@@ -5,7 +5,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid},
     jobs,
     nodes::{self, Node, state::gpu_count},
-    power, staging,
+    power, quotas, staging,
     state::State,
     validate,
 };
@@ -33,7 +33,7 @@ pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: b
         change.onto(state.configuration())
     } else {
         refuse_emptied_lists(state, change)?;
-        change.onto(ClusterConfig::default())
+        with_quotas(state, change, change.onto(ClusterConfig::default()))
     };
     let config = with_default_queue(state, config);
     validate_config(&config)?;
@@ -53,6 +53,14 @@ pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: b
     remove_nodes(state, &config, &mut events)?;
     remove_queues(state, &config, &mut events)?;
     Ok(Decision::done(events))
+}
+
+/// Quotas have their own file: a configuration that does not name them leaves them as they are.
+fn with_quotas(state: &State, change: &ClusterChange, mut config: ClusterConfig) -> ClusterConfig {
+    if change.settings.quotas.is_none() {
+        config.settings.quotas.clone_from(&state.settings().quotas);
+    }
+    config
 }
 
 /// Requires a change that takes rights away from all users, or opens a queue to all, to be explicit: a list that is
@@ -122,6 +130,7 @@ fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
 fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     validate::label("name", &settings.name)?;
     jobs::validate::attributes(&settings.attributes)?;
+    settings.quotas.as_deref().map_or(Ok(()), quotas::validate::table)?;
     for user in settings.operators.iter().chain(&settings.administrators) {
         validate::name("operators and administrators", user)?;
     }

@@ -9,6 +9,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid, not_found},
     jobs::Job,
     nodes::{Licence, Node, Queue},
+    quotas::{self, Book},
     reservations,
     state::State,
 };
@@ -40,6 +41,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     }
     let mut events = reservations::decide::place_reservations(state, reservations);
     let mut plan = Plan::new(state, now);
+    plan.planned_at = plan_time(at, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
     // `None` means a start.
@@ -89,6 +91,15 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
+/// A plan may be this much older than its decision.
+const MOST_PLAN_AGE_SECONDS: i64 = 60;
+
+/// The time for which a plan is made. Quotas are checked for it, so that a run that is to end before other rules hold does so; but a
+/// planner cannot choose any time.
+fn plan_time(at: Timestamp, now: Timestamp) -> Timestamp {
+    at.clamp(now.plus_seconds(-MOST_PLAN_AGE_SECONDS), now)
+}
+
 /// Starts a job because an operator says so: no limit on running jobs and no stopped queue keeps it from that (PBS-C-09).
 pub(crate) fn run(access: &Access, job: JobId, placement: Placement, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("start jobs")?;
@@ -124,6 +135,10 @@ pub(crate) struct Plan<'a> {
     arrays: BTreeMap<u64, u32>,
     /// Whether an operator orders the start: then queues do not count.
     is_ordered: bool,
+    /// The time for which the plan was made.
+    planned_at: Timestamp,
+    /// The runs and the starts of the plan, once a start needs them; `None` inside if there are no quotas.
+    quotas: Option<Option<Book<RunId>>>,
 }
 
 impl<'a> Plan<'a> {
@@ -145,6 +160,8 @@ impl<'a> Plan<'a> {
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
             is_ordered: false,
+            planned_at: now,
+            quotas: None,
         }
     }
 
@@ -163,9 +180,14 @@ impl<'a> Plan<'a> {
             self.take_kept_again(job);
             return Err(why);
         }
+        if let Err(why) = self.check_quotas(job, &placement) {
+            self.take_kept_again(job);
+            return Err(why);
+        }
         let run = self.run_number(job);
         self.started.insert(id);
         self.take(job, id, run, &placement);
+        self.count_for_quotas(job, run, &placement);
         if self.is_asked(job) {
             return Ok(vec![self.offer(job, id, run, placement)]);
         }
@@ -244,6 +266,22 @@ impl<'a> Plan<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a start that would break a quota, so that no planner can (OAR-Q-05). An operator who orders a start may.
+    fn check_quotas(&mut self, job: &Job, placement: &Placement) -> Result<(), String> {
+        let (state, now, at) = (self.state, self.now, self.planned_at);
+        let book = self.quotas.get_or_insert_with(|| quotas::book_of_runs(state, now));
+        let Some(book) = book.as_ref().filter(|_| !self.is_ordered) else { return Ok(()) };
+        let breach = book.breach(&quotas::parts(state, job, placement), at);
+        breach.map_or(Ok(()), |breach| Err(breach.to_string()))
+    }
+
+    fn count_for_quotas(&mut self, job: &Job, run: RunId, placement: &Placement) {
+        let Some(Some(book)) = &mut self.quotas else { return };
+        let parts = quotas::parts(self.state, job, placement);
+        let until = quotas::end_of(&parts, self.now);
+        book.hold(run, &parts, Timestamp(i64::MIN), until);
     }
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {

@@ -284,6 +284,10 @@ impl Engine {
         if let Some(limit) = self.limits.reached(&holder, &demand, &uses, &self.queues) {
             return Err(Some(Refusal::OtherLimit(limit)));
         }
+        if let Some(breach) = self.quota_reached(&holder, &demand, &uses, cycle.now) {
+            self.quotas.next_change(cycle.now).into_iter().for_each(|change| cycle.wake_at(change));
+            return Err(Some(Refusal::OtherLimit(breach.to_string())));
+        }
         let end = expected_end(&demand, &placement, cycle.now);
         self.take_start_as(cycle, job.place, id, demand, placement);
         let (queue, attributes) = (target.queue.as_str(), attributes.as_deref());
