@@ -23,6 +23,7 @@ pub mod planning;
 pub mod requests;
 pub mod reservations;
 pub mod runs;
+pub mod sharing;
 mod snapshot;
 pub mod staging;
 pub mod state;

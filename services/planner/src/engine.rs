@@ -5,6 +5,7 @@
 
 mod held;
 mod run;
+mod view;
 
 pub(crate) use run::Run;
 
@@ -23,6 +24,7 @@ use crate::{
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,
+    sharing::Sharing,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -471,6 +473,10 @@ impl Engine {
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        if matches!(run.demand.sharing.as_deref(), Some(Sharing::Host(_))) {
+            // It opens a place for guests.
+            self.machine.frees_anything();
+        }
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));

@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::tasks::Elastic;
+use muster_domain::{sharing::Sharing, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement},
@@ -16,6 +16,8 @@ use std::{
 pub struct Demand {
     /// For each component of the job, at least one. They start together or not at all.
     pub components: Vec<ComponentDemand>,
+    /// The jobs with which it shares cores and GPUs, if it does; it has one component then.
+    pub sharing: Option<Arc<Sharing>>,
 }
 
 /// The request of a component of a job.

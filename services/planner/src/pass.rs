@@ -29,7 +29,7 @@ use crate::{
     machine::{Holding, expected_end},
     model::{ActiveRun, Demand},
     queue::Place,
-    search::{Known, Search},
+    search::Search,
 };
 use cycle::{Counted, Cycle, Verdict};
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
@@ -284,7 +284,8 @@ impl Engine {
         let class = self.classes.get(class_id);
         let has_choice = class.has_choice();
         let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
-        let found = self.place_class_now(cycle, class_id, ways.as_deref());
+        let sharing = class.demand.sharing.clone();
+        let found = self.viewed(sharing.as_ref(), |engine| engine.place_class_now(cycle, class_id, ways.as_deref()));
         // A job with a choice of ways may start after all once others have taken the better way, and limits may leave
         // an equal job other ways.
         if found.is_none() && !has_choice && !is_one_shut(ways.as_deref()) {
@@ -300,8 +301,7 @@ impl Engine {
         if !cycle.index.may_fit(class) {
             return None;
         }
-        let known = Known::Cores(cycle.index.cores());
-        let search = Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) };
+        let search = Search { known: cycle.known(&class.demand), ways, ..self.search(cycle.now) };
         if class.is_moldable() {
             let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
             return earliest.filter(|found| found.start == cycle.now).map(|found| found.placement);

@@ -4,7 +4,7 @@ use crate::{
     copies,
     dependencies::validate::dependencies,
     requests::validate::alternatives,
-    staging,
+    sharing, staging,
     validate::{
         MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST,
         MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, image, invalid, label, name, no_nul, number, optional,
@@ -45,6 +45,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    sharing::validate::of_job(spec)?;
     copies::validate::of_job(&spec.copies)?;
     staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;

@@ -3,6 +3,7 @@
 use crate::{
     jobs::{Phase, RunSummary},
     runs::{Part, PartState, Run},
+    sharing::Sharing,
     state::State,
 };
 use muster_schemas::{
@@ -42,13 +43,16 @@ impl State {
         if self.runs.contains_key(&run) {
             self.require(Err(format!("run {run} has its resources already, and is to get them a second time")));
         }
-        placement.shares().for_each(|share| self.take_share(run, share));
+        placement.shares().for_each(|share| self.take_share(id, run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         let timeout = self.settings.launch_timeout_seconds;
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
         self.index.move_run(run.id, None, run.due());
+        if self.job(id).and_then(Sharing::of).is_some() {
+            self.index.sharing.insert(run.id);
+        }
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
             // An array has started once its last task has.
@@ -127,6 +131,7 @@ impl State {
         let Some(run) = self.runs.remove(&run) else { return };
         self.clients.steps.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
+        self.index.sharing.remove(&run.id);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);

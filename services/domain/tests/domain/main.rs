@@ -24,6 +24,7 @@ mod properties;
 mod requests;
 mod runs;
 mod shared_nodes;
+mod sharing;
 mod shrink;
 mod sketches;
 mod staging;

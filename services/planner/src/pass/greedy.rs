@@ -6,7 +6,7 @@ use crate::{
     limits::{Usage, queues},
     machine::Holding,
     queue::Place,
-    search::{Known, Search},
+    search::Search,
 };
 use muster_schemas::{
     Timestamp,
@@ -128,6 +128,11 @@ impl Engine {
         queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
     }
 
+    /// Whether nothing is free for any job.
+    pub(super) fn is_full(&self, cycle: &Cycle) -> bool {
+        cycle.index.is_empty() && !self.machine.is_shared()
+    }
+
     fn is_all_blocked(&self, cycle: &Cycle) -> bool {
         !cycle.blocked.is_empty() && cycle.blocked.len() >= self.queues.len()
     }
@@ -136,16 +141,19 @@ impl Engine {
     /// job may have its nodes. Returns whether it waits for resources, and not for a limit.
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(class_id) = self.queue.class_at(place) else { return false };
-        if !self.search(cycle.now).only_grows {
-            self.refresh_gaps(class_id, cycle.now);
-        }
-        let class = self.classes.get(class_id);
         let ways = self.open_ways(place);
-        let known = Some((cycle.now, Known::Cores(cycle.index.cores())));
-        let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
-        let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
-            return self.tell_no_start(cycle, place);
-        };
+        let sharing = self.classes.get(class_id).demand.sharing.clone();
+        let found = self.viewed(sharing.as_ref(), |engine| {
+            if !engine.search(cycle.now).only_grows {
+                engine.refresh_gaps(class_id, cycle.now);
+            }
+            let class = engine.classes.get(class_id);
+            let known = cycle.known(&class.demand);
+            let search = Search { known, ways: ways.as_deref(), ..engine.search(cycle.now) };
+            search.earliest(class, cycle.now, Timestamp::MAX)
+        });
+        let Some(found) = found else { return self.tell_no_start(cycle, place) };
+        let class = self.classes.get(class_id);
         if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &class.demand)) {
             return false;
         }
@@ -183,7 +191,7 @@ impl Engine {
             }
         };
         for place in candidates {
-            if tries_left == 0 || cycle.plan.is_cut_short || cycle.index.is_empty() || self.is_all_blocked(cycle) {
+            if tries_left == 0 || cycle.plan.is_cut_short || self.is_full(cycle) || self.is_all_blocked(cycle) {
                 return tries_left;
             }
             if self.is_ruled(cycle, *place) {

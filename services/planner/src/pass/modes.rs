@@ -13,7 +13,7 @@ use crate::{
     model::Demand,
     queue::Place,
     resize,
-    search::{Known, Search, serves_kind},
+    search::{Search, serves_kind},
 };
 use muster_schemas::{JobId, Timestamp, resources::Placement, scheduling::SchedulingMode};
 use std::{
@@ -216,7 +216,9 @@ impl Engine {
                 return Verdict::Held;
             }
             let ways = self.open_ways(place);
-            let Some(placement) = self.place_as(cycle, class, &demand, ways.as_deref()) else {
+            let placed =
+                self.viewed(demand.sharing.as_ref(), |engine| engine.place_as(cycle, class, &demand, ways.as_deref()));
+            let Some(placement) = placed else {
                 // Limits may leave an equal job other ways.
                 if !is_one_shut(ways.as_deref()) {
                     self.classes.fails(class, self.passes);
@@ -242,8 +244,7 @@ impl Engine {
         if !cycle.index.may_fit(self.classes.get(class)) {
             return None;
         }
-        let known = Known::Cores(cycle.index.cores());
-        Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
+        Search { known: cycle.known(demand), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
     }
 
     /// The least that the jobs of a class need.

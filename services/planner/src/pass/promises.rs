@@ -117,7 +117,8 @@ impl Engine {
     fn first_start(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<Found> {
         let is_pool = self.search(cycle.now).as_pool(&self.classes.get(class_id).demand).is_some();
         let is_monotone = self.search(cycle.now).is_monotone(&self.classes.get(class_id).demand);
-        if is_pool || !is_monotone || self.classes.get(class_id).is_moldable() {
+        let is_shared = self.classes.get(class_id).demand.sharing.is_some();
+        if is_pool || !is_monotone || is_shared || self.classes.get(class_id).is_moldable() {
             return self.first_start_of_any(cycle, place, class_id, is_pool);
         }
         if !cycle.sweeps.contains_key(&class_id)
@@ -141,11 +142,14 @@ impl Engine {
         class_id: ClassId,
         is_pool: bool,
     ) -> Option<Found> {
-        self.refresh_gaps(class_id, cycle.now);
         let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
         let ways = self.open_ways(place);
-        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
-        let found = search.earliest(self.classes.get(class_id), from, Timestamp::MAX)?;
+        let sharing = self.classes.get(class_id).demand.sharing.clone();
+        let found = self.viewed(sharing.as_ref(), |engine| {
+            engine.refresh_gaps(class_id, cycle.now);
+            let search = Search { ways: ways.as_deref(), ..engine.search(cycle.now) };
+            search.earliest(engine.classes.get(class_id), from, Timestamp::MAX)
+        })?;
         if is_pool {
             cycle.hints.insert(class_id, found.start);
         }
@@ -190,7 +194,9 @@ impl Engine {
         let demand = self.classes.get(class_id).demand.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
-        let Some(placement) = self.redeemed(&demand, &slot.placement, cycle.now) else {
+        let redeemed =
+            self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &slot.placement, cycle.now));
+        let Some(placement) = redeemed else {
             self.machine.take(&demand, &slot.placement, promise);
             return;
         };
@@ -236,7 +242,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(tasks) = entry.tasks.clone() else { return };
         let id = entry.id;
-        if cycle.index.is_empty() || !self.may_be_planned(cycle, place) {
+        if self.is_full(cycle) || !self.may_be_planned(cycle, place) {
             return;
         }
         for index in tasks.indices.iter().skip(1) {

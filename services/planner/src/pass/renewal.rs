@@ -100,7 +100,8 @@ impl Engine {
                 continue;
             }
             let old = old.clone();
-            let better = match self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class)) {
+            let class = self.classes.get(entry.class);
+            let better = match class.demand.sharing.is_none() && self.search(cycle.now).goes_by_gaps(class) {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),
             };
@@ -123,7 +124,8 @@ impl Engine {
     /// The best slot by a search from now on.
     fn better(&mut self, cycle: &Cycle, place: Place, old: &Slot) -> Option<Found> {
         let class_id = self.queue.class_at(place)?;
-        if !self.search(cycle.now).may_improve(self.classes.get(class_id), old) {
+        let class = self.classes.get(class_id);
+        if class.demand.sharing.is_none() && !self.search(cycle.now).may_improve(class, old) {
             return None;
         }
         let found = self.with_own_slot(cycle, place, old, Window { from: cycle.now, until: old.start })?;
@@ -250,10 +252,12 @@ impl Engine {
         let demand = self.classes.get(class_id).demand.clone();
         let promise = Holding::Promise { start: old.start };
         self.machine.lend(&demand, &old.placement, promise);
-        self.refresh_gaps(class_id, cycle.now);
         let ways = self.open_ways(place);
-        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
-        let found = search.earliest(self.classes.get(class_id), starts.from, starts.until);
+        let found = self.viewed(demand.sharing.as_ref(), |engine| {
+            engine.refresh_gaps(class_id, cycle.now);
+            let search = Search { ways: ways.as_deref(), ..engine.search(cycle.now) };
+            search.earliest(engine.classes.get(class_id), starts.from, starts.until)
+        });
         self.machine.take(&demand, &old.placement, promise);
         found
     }

@@ -16,6 +16,7 @@ use muster_domain::{
     jobs::{Component, Job},
     requests,
     runs::Run,
+    sharing::Sharing,
     tasks::Elastic,
 };
 use muster_schemas::{
@@ -300,7 +301,7 @@ fn asked(job: &Job) -> Demand {
         deadline: component.deadline(),
         alternatives: component.shape.alternatives.clone(),
     };
-    Demand { components: job.components.iter().map(component).collect() }
+    Demand { components: job.components.iter().map(component).collect(), sharing: Sharing::of(job).map(Arc::new) }
 }
 
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which

@@ -8,8 +8,9 @@ use crate::{
     copies,
     decide::{Access, Decision, conflict, invalid, not_found},
     jobs::Job,
-    nodes::{Licence, Node, Queue},
+    nodes::{Licence, Node, Queue, Spare},
     reservations,
+    sharing::Sharing,
     state::State,
 };
 use muster_schemas::{
@@ -21,7 +22,7 @@ use muster_schemas::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
         StartFacts,
     },
-    resources::{IndexSet, Placement},
+    resources::{NodeShare, Placement},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -122,6 +123,8 @@ pub(crate) struct Plan<'a> {
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
     arrays: BTreeMap<u64, u32>,
+    /// What jobs have got by the plan that share their cores with others.
+    sharers: Vec<(RunId, Sharing, NodeShare)>,
     /// Whether an operator orders the start: then queues do not count.
     is_ordered: bool,
 }
@@ -144,6 +147,7 @@ impl<'a> Plan<'a> {
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
+            sharers: Vec::new(),
             is_ordered: false,
         }
     }
@@ -248,7 +252,8 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            self.change_node(share.node, |node| node.take(run, share, &IndexSet::new()));
+            self.change_node(share.node, |node| node.take(run, share, &Spare::default()));
+            self.sharers.extend(Sharing::of(job).map(|sharing| (run, sharing, share.clone())));
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -265,6 +270,39 @@ impl<'a> Plan<'a> {
         if id.index.is_some() {
             *self.arrays.entry(id.number).or_default() += 1;
         }
+    }
+
+    /// What others hold of a node, by the state and by the plan, that a job may overlap.
+    fn open_to(&self, job: &Job, node: NodeId) -> Spare {
+        let mut open = self.state.open_to(job, node);
+        let Some(own) = Sharing::of(job).filter(|_| !self.sharers.is_empty()) else { return open };
+        let on_node = || self.sharers.iter().filter(|(.., share)| share.node == node);
+        for (run, _, share) in on_node().filter(|(_, sharing, _)| own.admits(sharing)) {
+            open.cores = open.cores.union(&share.cores);
+            open.gpus = open.gpus.union(&share.gpus);
+            open.runs.insert(*run);
+        }
+        for (run, _, share) in on_node().filter(|(_, sharing, _)| !own.admits(sharing)) {
+            open.cores = open.cores.difference(&share.cores);
+            open.gpus = open.gpus.difference(&share.gpus);
+            open.exclusive = open.exclusive.or(share.exclusive.then_some(*run));
+        }
+        open
+    }
+
+    /// After a run has given back a share of a node: what others hold that shared it is not free.
+    fn keep_shared(&mut self, node: NodeId, from: RunId) {
+        let mut held = self.state.held_by_sharers(node, from);
+        for (run, _, share) in self.sharers.iter().filter(|(run, _, share)| share.node == node && *run != from) {
+            held.cores = held.cores.union(&share.cores);
+            held.gpus = held.gpus.union(&share.gpus);
+            held.exclusive = held.exclusive.or(share.exclusive.then_some(*run));
+            held.runs.insert(*run);
+        }
+        self.change_node(node, |node| {
+            node.keep(&held);
+            Ok(())
+        });
     }
 
     /// Changes a node as seen by the plan. What the change takes and gives back was checked before.
