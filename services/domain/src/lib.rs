@@ -12,6 +12,7 @@ pub mod crontabs;
 mod decide;
 pub mod dependencies;
 pub mod filters;
+pub mod fixed;
 mod index;
 pub mod invariants;
 pub mod jobs;

@@ -85,6 +85,8 @@ pub struct Engine {
     /// passes found for them.
     pub(crate) components: Components,
     pub(crate) jobs_with_components: usize,
+    /// How many jobs with a fixed start wait.
+    pub(crate) fixed_jobs: usize,
     pub(crate) backfill_passes: Arc<BackfillPasses>,
     /// What users have used, and who has jobs that the engine does not know; for the shares of planning by turns.
     pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
@@ -114,6 +116,7 @@ impl Engine {
             limits: Limits::new(policy.limits.clone()),
             components: policy.backfill.components,
             jobs_with_components: 0,
+            fixed_jobs: 0,
             backfill_passes: Arc::default(),
             policy,
             machine: Machine::default(),
@@ -403,6 +406,7 @@ impl Engine {
         self.limits.prepare(&job.holder, &job.demand);
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
+        self.fixed_jobs += usize::from(demand.fixed.is_some());
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
         self.queue.insert(job, class, &facts, &self.queues);
     }
@@ -410,8 +414,9 @@ impl Engine {
     /// A job no longer waits.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
-        let components = self.classes.get(entry.class).demand.components.len();
-        self.jobs_with_components -= usize::from(components > 1);
+        let demand = &self.classes.get(entry.class).demand;
+        self.jobs_with_components -= usize::from(demand.components.len() > 1);
+        self.fixed_jobs -= usize::from(demand.fixed.is_some());
         if let Some(slot) = &entry.slot {
             let demand = &self.classes.get(entry.class).demand;
             let before = self.machine.freed_so_far();

@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::{sharing::Sharing, tasks::Elastic};
+use muster_domain::{fixed::FixedTime, sharing::Sharing, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement},
@@ -18,6 +18,8 @@ pub struct Demand {
     pub components: Vec<ComponentDemand>,
     /// The jobs with which it shares cores and GPUs, if it does; it has one component then.
     pub sharing: Option<Arc<Sharing>>,
+    /// Its time, if its start is fixed; it has one component with one way then.
+    pub fixed: Option<FixedTime>,
 }
 
 /// The request of a component of a job.

@@ -3,6 +3,7 @@
 mod balance;
 mod components;
 mod cycle;
+mod fixed;
 mod greedy;
 mod growth;
 mod modes;
@@ -103,6 +104,7 @@ impl Engine {
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
+        self.keep_fixed(&mut cycle);
         let policy = self.policy.clone();
         if let Some(why) = &policy.starts_nothing {
             self.start_nothing(&mut cycle, why);
@@ -122,9 +124,11 @@ impl Engine {
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             let backfill = self.queue.backfill(block);
+            let others = self.without_fixed(&sorted);
+            let places = others.as_ref().unwrap_or(&sorted);
             match backfill.mode {
-                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, &sorted, backfill),
-                BackfillMode::Conservative => self.keep_promises(&mut cycle, &sorted, backfill),
+                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, places, backfill),
+                BackfillMode::Conservative => self.keep_promises(&mut cycle, places, backfill),
             }
             self.queue.restore(block, sorted);
         }

@@ -304,7 +304,7 @@ pub fn turn_queue(number: usize) -> String {
 fn demand(alternative: Alternative, queue: &str) -> Demand {
     let component =
         ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
-    Demand { components: vec![component], sharing: None }
+    Demand { components: vec![component], sharing: None, fixed: None }
 }
 
 fn walltime_seconds(demand: &Demand) -> u64 {

@@ -172,6 +172,12 @@ fn refuse_unsupported(
     for one in &submission.types {
         let why = match &one.kind {
             Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
+            _ if sharing(&one.kind).is_some()
+                && submission.types.iter().filter_map(|one| sharing(&one.kind)).count() > 1 =>
+            {
+                "a job has one of timesharing, placeholder and allowed"
+            }
+            kind if sharing(kind).is_some() => continue,
             Kind::NoQuotas => {
                 warnings.push("the type no_quotas has no effect here".to_owned());
                 continue;
@@ -236,10 +242,12 @@ fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Al
         let lack = forest.find(&|_| true).err();
         lack.map_or(Ok(()), |lack| Err(Refusal::option(Code::Resources, "-l", format!("not enough resources: {lack}"))))
     };
+    let shares = submission.is(|kind| sharing(kind).is_some());
     let mut kept = Vec::new();
     let mut first_lack = None;
     for shape in &submission.alternatives {
-        let lowered = demand::alternative(shape, &submission.filter, &context.site_filter, context.cluster)
+        let filters = (&submission.filter, &context.site_filter);
+        let lowered = demand::alternative(shape, filters, shares, context.cluster)
             .and_then(|lowered| serve(shape).map(|()| lowered));
         match lowered {
             Ok(shape) => kept.push(shape),
@@ -305,12 +313,22 @@ fn checkpoint(submission: &Submission) -> Option<Checkpoint> {
     Some(Checkpoint { signal: u8::try_from(submission.signal).ok()?, seconds_before_end })
 }
 
+/// With whom a job shares its resources (OAR-T-40, OAR-T-80).
+fn sharing(kind: &Kind) -> Option<JobType> {
+    match kind {
+        Kind::TimeSharing(form) => Some(JobType::Timesharing { same_user: form.by_user, same_name: form.by_name }),
+        Kind::Placeholder(label) => Some(JobType::Placeholder(label.clone())),
+        Kind::Allowed(label) => Some(JobType::Allowed(label.clone())),
+        _ => None,
+    }
+}
+
 fn types(submission: &Submission) -> Vec<JobType> {
     let requeue = submission.is(|kind| *kind == Kind::Idempotent);
-    let kind = |one: &muster_oar::options::types::Type| match one.kind {
+    let kind = |one: &muster_oar::options::types::Type| match &one.kind {
         Kind::BestEffort => Some(JobType::BestEffort { requeue }),
         Kind::Noop(_) => Some(JobType::Noop),
-        _ => None,
+        _ => sharing(&one.kind),
     };
     submission.types.iter().filter_map(kind).collect()
 }
@@ -484,12 +502,10 @@ mod tests {
         assert_eq!(jobs.iter().map(command).collect::<Vec<_>>(), ["./run a b", "./run"]);
     }
 
-    /// OAR-T-01, OAR-T-20, OAR-G-17: types that jobs cannot have here are refused by name.
+    /// OAR-T-01, OAR-T-20, OAR-T-40, OAR-T-80, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in
-            ["container", "timesharing=*,*", "deploy", "cosystem", "placeholder=x", "expire=2030-01-01 00:00:00"]
-        {
+        for kind in ["container", "deploy", "cosystem", "desktop_computing", "expire=2030-01-01 00:00:00"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -499,6 +515,19 @@ mod tests {
         let spec = job(&["-t", "besteffort", "-t", "idempotent", "true"]);
         assert_eq!(spec.types, [JobType::BestEffort { requeue: true }]);
         assert_eq!(spec.components[0].class.as_deref(), Some("besteffort"));
+        let form = |same_user, same_name| vec![JobType::Timesharing { same_user, same_name }];
+        for (kind, types) in [
+            ("timesharing=user,*", form(true, false)),
+            ("timesharing=name,*", form(false, true)),
+            ("timesharing=*,*", form(false, false)),
+            ("placeholder=w", vec![JobType::Placeholder("w".into())]),
+            ("allow=w", vec![JobType::Allowed("w".into())]),
+        ] {
+            assert_eq!(job(&["-t", kind, "true"]).types, types);
+        }
+        let both = ["-t", "timesharing=*,*", "-t", "allowed=w", "true"];
+        let refusal = lowered(&both, true).expect_err("a job shares in one way").to_string();
+        assert!(refusal.contains("a job has one of timesharing, placeholder and allowed"), "{refusal}");
         let noop = job(&["-t", "noop"]);
         assert_eq!((noop.types, noop.components[0].launch.program.clone()), (vec![JobType::Noop], Program::None));
         let late = job(&["-t", "postpone=1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"]);

@@ -3,6 +3,7 @@
 use crate::{
     copies,
     dependencies::validate::dependencies,
+    fixed,
     requests::validate::alternatives,
     sharing, staging,
     validate::{
@@ -45,6 +46,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    fixed::validate::of_job(spec)?;
     sharing::validate::of_job(spec)?;
     copies::validate::of_job(&spec.copies)?;
     staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;

@@ -11,6 +11,7 @@ mod crontabs;
 mod dependencies;
 mod digest;
 mod filters;
+mod fixed;
 mod growth;
 mod jobs;
 mod lending;

@@ -282,7 +282,7 @@ fn changed(demand: &Demand, change: &JobChange) -> Demand {
             alternatives: alternatives.into(),
         }
     };
-    Demand { components: (0..).zip(&demand.components).map(component).collect(), sharing: demand.sharing.clone() }
+    Demand { components: (0..).zip(&demand.components).map(component).collect(), ..demand.clone() }
 }
 
 /// The largest count that holds, if every smaller one holds too.

@@ -99,6 +99,9 @@ impl Engine {
     }
 
     fn take_turn(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) {
+        if self.is_fixed(place) {
+            return;
+        }
         let Some(class) = self.queue.class_at(place) else { return };
         // Every job behind the front counts, whether or not it could start (HPC-B-02).
         turns.behind += u64::from(!turns.fronts.is_empty());

@@ -62,6 +62,9 @@ impl Engine {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
+                if demand.fixed.is_some() {
+                    continue;
+                }
                 if !is_kept || !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now) {
                     self.change_slot(cycle, *place, None);
                 }
@@ -208,7 +211,7 @@ impl Engine {
     }
 
     /// The same amounts on the same nodes, from what is free now.
-    fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
+    pub(super) fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
         if !self.machine.has_licences(demand, promised, now) {
             return None;
         }

@@ -301,7 +301,11 @@ fn asked(job: &Job) -> Demand {
         deadline: component.deadline(),
         alternatives: component.shape.alternatives.clone(),
     };
-    Demand { components: job.components.iter().map(component).collect(), sharing: Sharing::of(job).map(Arc::new) }
+    Demand {
+        components: job.components.iter().map(component).collect(),
+        sharing: Sharing::of(job).map(Arc::new),
+        fixed: job.fixed_time(),
+    }
 }
 
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which

@@ -1,12 +1,14 @@
 //! The planner's decisions, with every plan checked by the ledger's rules.
 
 mod accounts;
+mod fixed;
 mod forecast;
 mod ordering;
 mod placement;
 mod properties;
 #[path = "../common/requests.rs"]
 mod requests;
+mod sharing;
 mod suspended;
 mod turns;
 mod world;

@@ -39,6 +39,7 @@ fn demand(cores: u32, walltime_seconds: Option<u64>) -> Arc<Demand> {
     Arc::new(Demand {
         components: vec![ComponentDemand { queue: "default".into(), reservation: None, deadline: None, alternatives }],
         sharing: None,
+        fixed: None,
     })
 }
 

@@ -8,6 +8,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid},
     dependencies,
     filters::Entry,
+    fixed,
     jobs::{
         self, Component, Job,
         decide::{
@@ -214,6 +215,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
     }
     require_same_name(job, change)?;
     if job.is_waiting() {
+        fixed::decide::require_kept(job, change)?;
         if job.attempts == 0 {
             require_own(access.state, job, change)?;
         }

@@ -7,6 +7,7 @@ pub(crate) mod offers;
 use crate::{
     copies,
     decide::{Access, Decision, conflict, invalid, not_found},
+    fixed,
     jobs::Job,
     nodes::{Licence, Node, Queue, Spare},
     reservations,
@@ -66,6 +67,9 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     for preemption in preemptions {
         take(Some(PlanChange::Preemption), preemption.for_job, plan.preempt(preemption));
     }
+    let never = fixed::decide::refused(state, &reasons);
+    plan.started.extend(never.keys());
+    events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
     let record = PlanRecord {
@@ -155,6 +159,7 @@ impl<'a> Plan<'a> {
     /// Starts a job: at once, or with an offer if filters judge the start.
     fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        fixed::decide::check_start(job, self.now)?;
         self.may_start(job)?;
         self.check_array(job, id)?;
         if self.is_asked(job) {
@@ -173,7 +178,8 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             return Ok(vec![self.offer(job, id, run, placement)]);
         }
-        let mut events = vec![Event::RunAllocated { job: id, run, placement: Arc::new(placement) }];
+        let mut events: Vec<Event> = fixed::decide::shortened(job, self.now).into_iter().collect();
+        events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
             events.push(Event::RunBackfilled { job: id, run });
         }
@@ -337,7 +343,9 @@ impl<'a> Plan<'a> {
 
     fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
         let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
-        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
+        // The promise of a fixed start stays, whatever a planner says.
+        let stays = |job: &&Job| job.slot.is_some() && job.fixed_time().is_some();
+        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job) && !stays(&job))
     }
 
     /// A backfill pass, without jobs that no longer wait; `None` if it is not the next one.
