@@ -13,6 +13,7 @@ mod lower;
 mod oarnodes;
 mod oarstat;
 mod oarsub;
+mod reserved;
 mod select;
 mod site;
 mod words;

@@ -171,6 +171,9 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
+            Kind::Postpone(_) | Kind::Deadline(_) if submission.reservation.is_some() => {
+                "a reservation has a start and an end of its own"
+            }
             Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
             _ if sharing(&one.kind).is_some()
                 && submission.types.iter().filter_map(|one| sharing(&one.kind)).count() > 1 =>
@@ -196,23 +199,17 @@ fn refuse_unsupported(
     if submission.keys.is_some() {
         warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
     }
-    if submission.reservation.is_some() {
-        warnings.push(
-            "the start of -r is not promised: the job starts then or later, and ends in its window or never starts"
-                .to_owned(),
-        );
-    }
     Ok(())
 }
 
 fn component(submission: &Submission, context: &Context<'_>) -> Result<Component, Refusal> {
     let from = |seconds: i64| Timestamp(seconds.saturating_mul(1_000_000));
-    let mut begin = submission.reservation.map(|times| times.start);
-    let mut deadline = submission.reservation.map(|times| times.start.saturating_add(times.walltime));
+    let fixed = submission.reservation.map(|times| times.start);
+    let (mut begin, mut deadline) = (None, None);
     for one in &submission.types {
         match one.kind {
-            Kind::Postpone(start) => begin = Some(begin.map_or(start, |begin| begin.max(start))),
-            Kind::Deadline(end) => deadline = Some(deadline.map_or(end, |deadline| deadline.min(end))),
+            Kind::Postpone(start) => begin = Some(start),
+            Kind::Deadline(end) => deadline = Some(end),
             _ => {}
         }
     }
@@ -223,7 +220,7 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         queue: submission.queue.clone(),
         account: Some(submission.project.clone()).filter(|project| !project.is_empty()),
         class: is_besteffort.then(|| BESTEFFORT_CLASS.to_owned()),
-        begin: begin.filter(|begin| *begin > context.now).map(from),
+        begin: fixed.or_else(|| begin.filter(|begin| *begin > context.now)).map(from),
         deadline: deadline.map(from),
         dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
         holds: Holds { user: submission.is_held, ..Holds::default() },
@@ -245,7 +242,9 @@ fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Al
     let shares = submission.is(|kind| sharing(kind).is_some());
     let mut kept = Vec::new();
     let mut first_lack = None;
-    for shape in &submission.alternatives {
+    // Of a reservation only the first shape is looked at (OAR-G-11).
+    let looked_at = if submission.reservation.is_some() { 1 } else { usize::MAX };
+    for shape in submission.alternatives.iter().take(looked_at) {
         let filters = (&submission.filter, &context.site_filter);
         let lowered = demand::alternative(shape, filters, shares, context.cluster)
             .and_then(|lowered| serve(shape).map(|()| lowered));
@@ -330,7 +329,8 @@ fn types(submission: &Submission) -> Vec<JobType> {
         Kind::Noop(_) => Some(JobType::Noop),
         _ => sharing(&one.kind),
     };
-    submission.types.iter().filter_map(kind).collect()
+    let fixed = submission.reservation.map(|_| JobType::FixedStart);
+    submission.types.iter().filter_map(kind).chain(fixed).collect()
 }
 
 fn attributes(submission: &Submission, context: &Context<'_>) -> BTreeMap<String, String> {

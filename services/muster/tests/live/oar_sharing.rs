@@ -1,4 +1,4 @@
-//! Jobs of OAR that hold the same resources at the same time, on a live system.
+//! Jobs of OAR that hold the same resources at the same time, and reservations, on a live system.
 
 use crate::{slurm::Site, system::System};
 use std::path::Path;
@@ -97,4 +97,46 @@ fn only_holders_of_the_label_run_on_a_placeholder() {
     site.ok("oardel 5");
     wait_for(&site, 2, "Running");
     wait_for(&site, 3, "Running");
+}
+
+/// A time so many seconds from now, as `-r` takes it.
+fn in_seconds(site: &Site, seconds: u32) -> (String, i64) {
+    let said = site.ok(&format!("date -d '+{seconds} seconds' '+%F %T %s'"));
+    let (date, epoch) = said.trim().rsplit_once(' ').expect("three words");
+    (date.to_owned(), epoch.parse().expect("seconds"))
+}
+
+/// OAR-G-11, OAR-G-12, OAR-G-13, OAR-G-15: the client says whether the start is promised and exits accordingly; a promised
+/// reservation starts then, on whole nodes that nobody is planned into, and what has no room is told when it could run.
+#[test]
+fn reservations_are_promised_or_refused_and_kept() {
+    let site = site();
+    let (start, epoch) = in_seconds(&site, 20);
+    let said = site.ok(&format!("oarsub -r '{start}' -l nodes=4,walltime=0:0:40 'date +%s; sleep 600'"));
+    assert_eq!(said, "OAR_JOB_ID=1\nReservation mode: waiting validation...\nReservation valid --> OK\n");
+    assert_eq!(state(&site, 1), "Waiting");
+    site.ok("oarsub -l nodes=1,walltime=1 'sleep 600'");
+    site.ok("oarsub -l nodes=1,walltime=0:0:3 true");
+    wait_for(&site, 3, "Terminated");
+    assert_eq!(state(&site, 2), "Waiting", "it would be in the way of the reservation");
+
+    let refused = site.run(&format!("oarsub -r '{start}' -l core=1,walltime=0:0:10 true"));
+    assert_eq!((refused.status, refused.stdout.lines().last()), (10, Some("Reservation not valid --> KO")));
+    assert!(refused.stderr.contains("no room at ") && refused.stderr.contains("it could start at "), "{refused:?}");
+    wait_for(&site, 4, "Error");
+    let later = in_seconds(&site, 7200).0;
+    site.ok(&format!("oarsub -r '{later}' -l core=1,walltime=0:0:10 true"));
+    let (status, error) = site.fails(&format!("oarsub -r '{later}' -l core=1,walltime=0:0:10 true"));
+    assert_eq!(status, 8);
+    assert!(error.contains("at most 2 reservations of a user may wait"), "{error}");
+    assert_eq!(site.fails("oarsub -r '2020-01-01 00:00:00' true").0, 7);
+
+    wait_for(&site, 1, "Running");
+    let began = || site.system.read("OAR.1.stdout").trim().parse::<i64>();
+    site.system.wait_until("it says when it runs", || began().is_ok());
+    assert!((epoch..epoch + 20).contains(&began().expect("seconds")), "{:?} {epoch}", began());
+    assert_eq!(state(&site, 2), "Waiting");
+    assert!(shown(&site, 1, "message").contains("J=R"), "{}", shown(&site, 1, "message"));
+    site.ok("oardel 1");
+    wait_for(&site, 2, "Running");
 }
