@@ -92,7 +92,7 @@ fn a_late_start_is_shorter_and_a_missed_one_is_over() {
     let [Event::JobModified { change, .. }, Event::RunAllocated { .. }, ..] = &events[..] else { panic!("{events:?}") };
     let left = change.walltime_seconds.expect("it is shorter");
     assert!((35..=39).contains(&left), "{left}");
-    cluster.pass(60);
+    cluster.pass(40);
     cluster.tick();
     assert_eq!(cluster.outcome(missed), Some(Outcome::DeadlineMissed));
     assert_eq!(cluster.state.job_state(cluster.state.job(late).unwrap()), JobState::Launching);
