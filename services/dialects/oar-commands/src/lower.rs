@@ -171,7 +171,7 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
-            Kind::Postpone(_) | Kind::Deadline(_) if submission.reservation.is_some() => {
+            Kind::Postpone(_) | Kind::Deadline(_) | Kind::Expire(_) if submission.reservation.is_some() => {
                 "a reservation has a start and an end of its own"
             }
             Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
@@ -187,7 +187,8 @@ fn refuse_unsupported(
             }
             Kind::BestEffort if context.has_besteffort_class => continue,
             Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
-            Kind::Expire(_) => "deadline= says when a job must have ended",
+            Kind::Expire(_) if walltime(submission).is_some() => continue,
+            Kind::Expire(_) => "the shapes of the job have different walltimes; give deadline=",
             Kind::Noop(Nodes::Standby) | Kind::Permissive => "jobs are planned on nodes that take jobs",
             _ => "jobs of this type are not planned here",
         };
@@ -209,7 +210,12 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
     for one in &submission.types {
         match one.kind {
             Kind::Postpone(start) => begin = Some(start),
-            Kind::Deadline(end) => deadline = Some(end),
+            Kind::Deadline(end) => deadline = Some(deadline.map_or(end, |known: i64| known.min(end))),
+            // A job that starts by then ends by the end of its walltime after it.
+            Kind::Expire(start) => {
+                let end = start.saturating_add(walltime(submission).unwrap_or(0));
+                deadline = Some(deadline.map_or(end, |known| known.min(end)));
+            }
             _ => {}
         }
     }
@@ -228,6 +234,13 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         alternatives: alternatives(submission, context)?,
         ..Component::default()
     })
+}
+
+/// The walltime of all shapes, if they have the same.
+fn walltime(submission: &Submission) -> Option<i64> {
+    let mut walltimes = submission.alternatives.iter().map(|shape| shape.walltime);
+    let first = walltimes.next()?;
+    walltimes.all(|other| other == first).then_some(first)
 }
 
 /// The shapes that the cluster can serve at all, ignoring jobs and states; others are skipped (OAR-R-15, OAR-G-08).
@@ -505,7 +518,7 @@ mod tests {
     /// OAR-T-01, OAR-T-20, OAR-T-40, OAR-T-80, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in ["container", "deploy", "cosystem", "desktop_computing", "expire=2030-01-01 00:00:00"] {
+        for kind in ["container", "deploy", "cosystem", "desktop_computing", "state=permissive"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -536,6 +549,35 @@ mod tests {
             (part.begin, part.deadline),
             (Some(Timestamp(1_036_800_000_000)), Some(Timestamp(1_123_200_000_000)))
         );
+    }
+
+    /// OAR-G-17: a job that must start by a time ends by its walltime after that.
+    #[test]
+    fn a_job_that_expires_has_a_deadline_that_follows_from_its_walltime() {
+        let deadline = |line: &[&str]| job(line).components[0].deadline;
+        let expire = ["-t", "expire=1970-01-13 00:00:00", "-l", "nodes=1,walltime=1"];
+        assert_eq!(deadline(&[&expire[..], &["true"]].concat()), Some(Timestamp(1_040_400_000_000)));
+        let earlier = ["-t", "deadline=1970-01-13 00:30:00", "true"];
+        assert_eq!(deadline(&[&expire[..], &earlier].concat()), Some(Timestamp(1_038_600_000_000)));
+        let two = [&expire[..], &["-l", "nodes=2,walltime=2", "true"]].concat();
+        let refusal = lowered(&two, true).expect_err("it has two walltimes").to_string();
+        assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-G-11, OAR-G-12, OAR-T-41: a reservation has a fixed start and one shape.
+    #[test]
+    fn reservations_have_a_fixed_start_and_one_shape() {
+        let line =
+            ["-r", "1970-01-13 00:00:00", "-l", "nodes=1,walltime=1", "-l", "nodes=2", "-t", "timesharing=user,*"];
+        let spec = job(&[&line[..], &["true"]].concat());
+        let form = JobType::Timesharing { same_user: true, same_name: false };
+        assert_eq!(spec.types, [form, JobType::FixedStart]);
+        let part = &spec.components[0];
+        assert_eq!((part.begin, part.deadline), (Some(Timestamp(1_036_800_000_000)), None));
+        assert_eq!(part.alternatives.iter().map(|way| way.walltime_seconds).collect::<Vec<_>>(), [Some(3600)]);
+        let both = ["-r", "1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"];
+        let refusal = lowered(&both, true).expect_err("a reservation has its own end").to_string();
+        assert!(refusal.contains("a reservation has a start and an end of its own"), "{refusal}");
     }
 
     /// OAR-R-15, OAR-G-08
