@@ -86,6 +86,7 @@ fn only_holders_of_the_label_run_on_a_placeholder() {
     wait_for(&site, 4, "Running");
     assert_eq!(shown(&site, 4, "assigned_hostnames"), "node1+node2+node3");
     let config = site.system.path("site.toml").display().to_string();
+    site.system.stop();
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
     site.ok("oarsub -t allow=maintenance -l core=4 'sleep 600'");
     wait_for(&site, 5, "Running");
