@@ -65,7 +65,7 @@ fn jobs_with_equal_keys_run_on_the_same_cores() {
     assert_eq!((state(&site, 3).as_str(), state(&site, 4).as_str()), ("Running", "Waiting"), "one of them is there");
     site.ok("oardel 3");
     wait_for(&site, 4, "Running");
-    site.ok("oarsub -n a -t timesharing=*,name -l core=12 'sleep 600'");
+    site.ok("oarsub -n a -t timesharing=*,name -l core=12,walltime=0:30 'sleep 600'");
     wait_for(&site, 7, "Running");
     assert_eq!(shown(&site, 7, "assigned_resources"), shown(&site, 4, "assigned_resources"));
     let (status, error) = site.fails("oarsub -t timesharing=*,* -t allowed=w true");
@@ -112,7 +112,7 @@ fn in_seconds(site: &Site, seconds: u32) -> (String, i64) {
 #[test]
 fn reservations_are_promised_or_refused_and_kept() {
     let site = site();
-    let (start, epoch) = in_seconds(&site, 20);
+    let (start, epoch) = in_seconds(&site, 30);
     let said = site.ok(&format!("oarsub -r '{start}' -l nodes=4,walltime=0:0:40 'date +%s; sleep 600'"));
     assert_eq!(said, "OAR_JOB_ID=1\nReservation mode: waiting validation...\nReservation valid --> OK\n");
     assert_eq!(state(&site, 1), "Waiting");
