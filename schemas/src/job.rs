@@ -375,6 +375,9 @@ pub enum JobType {
     Noop,
     /// Starts on this front host instead of on its nodes.
     FrontHost(String),
+    /// Starts at its begin time. The first plan after its submission promises it resources from then on, or it ends
+    /// without ever running. A late start makes it shorter: it ends when it was to end.
+    FixedStart,
 }
 
 /// The staging of one component.

@@ -224,6 +224,8 @@ pub(crate) struct Index {
     pub(crate) owned: BTreeMap<String, BTreeSet<JobId>>,
     /// Suspended runs that have lent their cores, or wait to have them back.
     pub(crate) lent: BTreeSet<RunId>,
+    /// Runs of jobs that share their cores with others.
+    pub(crate) sharing: BTreeSet<RunId>,
     /// Counts of waiting and running jobs, where these are limited.
     pub(crate) submitted: Submitted,
 }

@@ -37,7 +37,7 @@ pub fn assert_invariants(state: &State) {
 pub fn check(state: &State) -> Result<(), String> {
     index(state)?;
     let users = Users::of(state);
-    state.nodes().try_for_each(|node| nodes::invariants::node(&users, node))?;
+    state.nodes().try_for_each(|node| nodes::invariants::node(state, &users, node))?;
     runs_and_jobs(state)?;
     licences(state)?;
     queues(state)?;

@@ -10,5 +10,6 @@ mod shares;
 pub(crate) mod state;
 pub(crate) mod validate;
 
+pub(crate) use shares::Spare;
 pub use shares::Violation;
 pub use state::{Licence, Node, Queue, TakenOut};

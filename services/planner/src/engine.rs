@@ -6,6 +6,7 @@
 mod held;
 mod quotas;
 mod run;
+mod view;
 
 pub(crate) use quotas::{Claim, parts};
 pub(crate) use run::Run;
@@ -26,6 +27,7 @@ use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,
     quotas::Book,
+    sharing::Sharing,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -86,6 +88,8 @@ pub struct Engine {
     /// passes found for them.
     pub(crate) components: Components,
     pub(crate) jobs_with_components: usize,
+    /// How many jobs with a fixed start wait.
+    pub(crate) fixed_jobs: usize,
     pub(crate) backfill_passes: Arc<BackfillPasses>,
     /// What users have used, and who has jobs that the engine does not know; for the shares of planning by turns.
     pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
@@ -119,6 +123,7 @@ impl Engine {
             limits: Limits::new(policy.limits.clone()),
             components: policy.backfill.components,
             jobs_with_components: 0,
+            fixed_jobs: 0,
             backfill_passes: Arc::default(),
             policy,
             machine: Machine::default(),
@@ -420,6 +425,7 @@ impl Engine {
         self.limits.prepare(&job.holder, &job.demand);
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
+        self.fixed_jobs += usize::from(demand.fixed.is_some());
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
         let id = job.id;
         self.queue.insert(job, class, &facts, &self.queues);
@@ -430,8 +436,9 @@ impl Engine {
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
         self.quotas.release(Claim::Promise(id));
-        let components = self.classes.get(entry.class).demand.components.len();
-        self.jobs_with_components -= usize::from(components > 1);
+        let demand = &self.classes.get(entry.class).demand;
+        self.jobs_with_components -= usize::from(demand.components.len() > 1);
+        self.fixed_jobs -= usize::from(demand.fixed.is_some());
         if let Some(slot) = &entry.slot {
             let demand = &self.classes.get(entry.class).demand;
             let before = self.machine.freed_so_far();
@@ -494,6 +501,10 @@ impl Engine {
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        if matches!(run.demand.sharing.as_deref(), Some(Sharing::Host(_))) {
+            // It opens a place for guests.
+            self.machine.frees_anything();
+        }
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));

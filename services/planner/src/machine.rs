@@ -2,6 +2,7 @@
 
 mod gaps;
 mod node;
+mod shared;
 mod window;
 
 pub(crate) use gaps::{Gap, Gaps, Key, Wanted};
@@ -12,6 +13,7 @@ use crate::{
     model::{Closure, Demand, Reservation},
     timeline::{ALWAYS, Counts, Line},
 };
+use muster_domain::sharing::Sharing;
 use muster_schemas::{
     NodeId, Timestamp,
     resources::{IndexSet, NodeShare, NodeSpec, Placement},
@@ -40,6 +42,10 @@ pub(crate) struct Machine {
     /// Freed holdings, oldest first, and how many of them were forgotten before.
     freed: Vec<Freed>,
     forgotten: usize,
+    /// The job for whose view the lines are open, and the nodes on which that makes a difference.
+    view: Option<(Arc<Sharing>, Vec<usize>)>,
+    /// At least how many holdings are of jobs that share.
+    shared: u32,
 }
 
 /// A freed holding, with which an earlier start may become possible.
@@ -297,6 +303,49 @@ impl Machine {
         self.forgotten += known;
     }
 
+    /// Opens the lines for the view of a job that shares: what it may overlap is not on them until the view is closed.
+    pub fn open_view(&mut self, sharing: &Arc<Sharing>) {
+        self.close_view();
+        let concerned = (0..).zip(&self.nodes).filter(|(_, node)| node.is_shared_with(sharing));
+        let concerned: Vec<usize> = if self.shared == 0 { Vec::new() } else { concerned.map(|(at, _)| at).collect() };
+        self.set_view(sharing, &concerned, true);
+        self.view = Some((sharing.clone(), concerned));
+    }
+
+    /// Closes the view, if one is open.
+    pub fn close_view(&mut self) {
+        if let Some((sharing, concerned)) = self.view.take() {
+            self.set_view(&sharing, &concerned, false);
+        }
+    }
+
+    fn set_view(&mut self, sharing: &Sharing, concerned: &[usize], is_open: bool) {
+        for at in concerned {
+            self.gaps.node_changes(*at);
+            self.nodes[*at].set_view(sharing, is_open);
+        }
+    }
+
+    /// Whether jobs hold something that share it with others.
+    pub fn is_shared(&self) -> bool {
+        self.shared > 0
+    }
+
+    fn change_share(&mut self, demand: &Demand, share: &NodeShare, when: (Window, Holding), takes: bool) {
+        let Some(at) = self.index_of(share.node) else { return };
+        self.gaps.node_changes(at);
+        let Some(sharing) = &demand.sharing else { return self.nodes[at].change(share, when.0, when.1, takes) };
+        self.shared = self.shared.saturating_add_signed(if takes { 1 } else { -1 });
+        let mut viewer = None;
+        if let Some((open, concerned)) = &mut self.view {
+            viewer = Some(&**open);
+            if !concerned.contains(&at) {
+                concerned.push(at);
+            }
+        }
+        self.nodes[at].change_shared(share, when, takes, sharing, viewer);
+    }
+
     fn count_promise(&mut self, holding: Holding, by: i32) {
         if let Holding::Promise { .. } = holding {
             self.promises = self.promises.saturating_add_signed(by);
@@ -308,9 +357,7 @@ impl Machine {
         for (component, placed) in demand.components.iter().zip(&placement.components) {
             let alternative = component.alternatives.get(placed.alternative as usize);
             for share in &placed.shares {
-                if let Some(node) = self.changed_node(share.node) {
-                    node.change(share, window, holding, takes);
-                }
+                self.change_share(demand, share, (window, holding), takes);
             }
             for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
                 if let Some(licence) = self.licences.get_mut(name.as_str()) {
@@ -330,9 +377,7 @@ impl Machine {
     ) {
         let window = holding.window(demand, placement);
         for share in placement.shares().filter(|share| is_wanted(share.node)) {
-            if let Some(node) = self.changed_node(share.node) {
-                node.change(share, window, holding, true);
-            }
+            self.change_share(demand, share, (window, holding), true);
         }
     }
 

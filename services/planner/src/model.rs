@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::{State, quotas::Marks, tasks::Elastic};
+use muster_domain::{State, fixed::FixedTime, quotas::Marks, sharing::Sharing, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement, Request},
@@ -16,6 +16,10 @@ use std::{
 pub struct Demand {
     /// For each component of the job, at least one. They start together or not at all.
     pub components: Vec<ComponentDemand>,
+    /// The jobs with which it shares cores and GPUs, if it does; it has one component then.
+    pub sharing: Option<Arc<Sharing>>,
+    /// Its time, if its start is fixed; it has one component with one way then.
+    pub fixed: Option<FixedTime>,
 }
 
 impl Demand {

@@ -3,6 +3,7 @@
 mod balance;
 mod components;
 mod cycle;
+mod fixed;
 mod greedy;
 mod growth;
 mod modes;
@@ -31,7 +32,7 @@ use crate::{
     machine::{Holding, expected_end},
     model::{ActiveRun, Demand},
     queue::Place,
-    search::{Known, Search},
+    search::Search,
 };
 use cycle::{Counted, Cycle, Verdict};
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
@@ -108,6 +109,7 @@ impl Engine {
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
+        self.keep_fixed(&mut cycle);
         let policy = self.policy.clone();
         if let Some(why) = &policy.starts_nothing {
             self.start_nothing(&mut cycle, why);
@@ -127,9 +129,11 @@ impl Engine {
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             let backfill = self.queue.backfill(block);
+            let others = self.without_fixed(&sorted);
+            let places = others.as_ref().unwrap_or(&sorted);
             match backfill.mode {
-                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, &sorted, backfill),
-                BackfillMode::Conservative => self.keep_promises(&mut cycle, &sorted, backfill),
+                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, places, backfill),
+                BackfillMode::Conservative => self.keep_promises(&mut cycle, places, backfill),
             }
             self.queue.restore(block, sorted);
         }
@@ -291,8 +295,9 @@ impl Engine {
         let class = self.classes.get(class_id);
         let has_choice = class.has_choice();
         let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
+        let sharing = class.demand.sharing.clone();
         let ways = self.shut_over_quota(place, ways, cycle.now);
-        let found = self.place_class_now(cycle, class_id, ways.as_deref());
+        let found = self.viewed(sharing.as_ref(), |engine| engine.place_class_now(cycle, class_id, ways.as_deref()));
         // A job with a choice of ways may start after all once others have taken the better way, and limits may leave
         // an equal job other ways.
         if found.is_none() && !has_choice && !is_one_shut(ways.as_deref()) {
@@ -308,8 +313,7 @@ impl Engine {
         if !cycle.index.may_fit(class) {
             return None;
         }
-        let known = Known::Cores(cycle.index.cores());
-        let search = Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) };
+        let search = Search { known: cycle.known(&class.demand), ways, ..self.search(cycle.now) };
         if class.is_moldable() {
             let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
             return earliest.filter(|found| found.start == cycle.now).map(|found| found.placement);

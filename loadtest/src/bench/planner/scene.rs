@@ -310,7 +310,7 @@ pub fn turn_queue(number: usize) -> String {
 fn demand(alternative: Alternative, queue: &str) -> Demand {
     let component =
         ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
-    Demand { components: vec![component] }
+    Demand { components: vec![component], sharing: None, fixed: None }
 }
 
 fn walltime_seconds(demand: &Demand) -> u64 {

@@ -14,18 +14,22 @@ use muster_schemas::resources::{self as model, Alternative, Level, LevelCount, R
 use std::collections::BTreeMap;
 
 /// A shape of a job as an alternative of the model. The planner takes the requests in order, so those that fewer nodes can
-/// serve come first: they get theirs before others take them (OAR-R-09).
+/// serve come first: they get theirs before others take them (OAR-R-09). A job that shares its resources gets all cores of
+/// whole nodes, but not their memory, which nobody shares.
 ///
 /// # Errors
 /// What the planner cannot be told.
 pub fn alternative(
     shape: &demand::Alternative,
-    job: &Predicate,
-    site: &Predicate,
+    (job, site): (&Predicate, &Predicate),
+    shares: bool,
     cluster: &Cluster,
 ) -> Result<Alternative, Refusal> {
     let requests = shape.groups.iter().map(|group| request(group, job, site, cluster)).collect::<Result<Vec<_>, _>>();
     let mut requests = requests?;
+    if shares {
+        requests.iter_mut().for_each(|(_, request)| without_memory(request));
+    }
     requests.sort_by_key(|(nodes, _)| *nodes);
     let requests = requests.into_iter().map(|(_, request)| request).collect();
     Ok(Alternative { requests, walltime_seconds: u64::try_from(shape.walltime).ok(), ..Alternative::default() })
@@ -84,6 +88,14 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
     };
     let sharing = if is_whole { Sharing::WholeNodes } else { Sharing::Shared };
     Ok((matching, Request { path, filter, sharing, ..Request::default() }))
+}
+
+/// All cores of whole nodes, and nothing else of them.
+fn without_memory(request: &mut Request) {
+    if request.sharing == Sharing::WholeNodes {
+        request.sharing = Sharing::Exclusive;
+        request.path.push(LevelCount { level: Level::Core, count: model::Count::All });
+    }
 }
 
 const fn depth(level: &Level) -> u8 {
@@ -160,7 +172,8 @@ mod tests {
 
     fn asked(text: &str, cluster: &Cluster) -> Result<Alternative, String> {
         let shape = request::alternative(text, &Site::of(&cluster.table)).map_err(|refusal| refusal.to_string())?;
-        alternative(&shape, &Predicate::ALWAYS, &Predicate::ALWAYS, cluster).map_err(|refusal| refusal.to_string())
+        alternative(&shape, (&Predicate::ALWAYS, &Predicate::ALWAYS), false, cluster)
+            .map_err(|refusal| refusal.to_string())
     }
 
     fn shown(text: &str, cluster: &Cluster) -> String {
@@ -204,6 +217,23 @@ mod tests {
             assert_eq!(shown(text, &cluster), request, "{text}");
         }
         assert_eq!(asked("nodes=1,walltime=2:10", &cluster).map(|shape| shape.walltime_seconds), Ok(Some(7800)));
+    }
+
+    /// OAR-T-40: whole nodes without their memory, which those who share the cores could not have together.
+    #[test]
+    fn jobs_that_share_get_all_cores_of_whole_nodes_and_no_memory() {
+        let cluster = fixture();
+        let shape = |text: &str| request::alternative(text, &Site::of(&cluster.table)).expect("it can be read");
+        let shared = |text: &str| {
+            alternative(&shape(text), (&Predicate::ALWAYS, &Predicate::ALWAYS), true, &cluster).expect("it is served")
+        };
+        for text in ["nodes=2", "/switch=1"] {
+            let request = &shared(text).requests[0];
+            assert_eq!(request.sharing, Sharing::Exclusive);
+            let last = request.path.last().expect("it has levels");
+            assert_eq!((&last.level, last.count), (&Level::Core, model::Count::All));
+        }
+        assert_eq!(Ok(shared("core=2")), asked("core=2", &cluster));
     }
 
     /// OAR-R-02: what the planner cannot be told is refused with the part of the request.

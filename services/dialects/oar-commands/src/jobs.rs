@@ -24,8 +24,10 @@ pub use super::site::seconds;
 
 /// The state of a job.
 pub fn state(detail: &JobDetail) -> State {
-    let is_reservation_ahead = false;
-    state_of(&detail.job, detail.spec.types.contains(&JobType::Noop), is_reservation_ahead)
+    let types = &detail.spec.types;
+    // A reservation that the planner has not answered yet.
+    let is_unanswered = types.contains(&JobType::FixedStart) && detail.job.slot_start.is_none();
+    state_of(&detail.job, types.contains(&JobType::Noop), is_unanswered)
 }
 
 /// The state of a job in a list, where its types are not known.

@@ -26,6 +26,7 @@ mod oarstat;
 mod oarsub;
 mod oarwalltime;
 pub mod quota_file;
+mod reserved;
 mod rules;
 mod select;
 mod setting;

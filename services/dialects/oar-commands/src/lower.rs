@@ -175,6 +175,15 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
+            Kind::Postpone(_) | Kind::Deadline(_) | Kind::Expire(_) if submission.reservation.is_some() => {
+                "a reservation has a start and an end of its own"
+            }
+            _ if sharing(&one.kind).is_some()
+                && submission.types.iter().filter_map(|one| sharing(&one.kind)).count() > 1 =>
+            {
+                "a job has one of timesharing, placeholder and allowed"
+            }
+            kind if sharing(kind).is_some() => continue,
             Kind::DesktopComputing
             | Kind::Idempotent
             | Kind::Noop(Nodes::Alive)
@@ -185,7 +194,8 @@ fn refuse_unsupported(
             }
             Kind::BestEffort if context.has_besteffort_class => continue,
             Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
-            Kind::Expire(_) => "deadline= says when a job must have ended",
+            Kind::Expire(_) if walltime(submission).is_some() => continue,
+            Kind::Expire(_) => "the shapes of the job have different walltimes; give deadline=",
             Kind::Noop(Nodes::Standby) | Kind::Permissive => "jobs are planned on nodes that take jobs",
             _ => "jobs of this type are not planned here",
         };
@@ -198,23 +208,22 @@ fn refuse_unsupported(
     if submission.keys.is_some() {
         warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
     }
-    if submission.reservation.is_some() {
-        warnings.push(
-            "the start of -r is not promised: the job starts then or later, and ends in its window or never starts"
-                .to_owned(),
-        );
-    }
     Ok(())
 }
 
 fn component(submission: &Submission, context: &Context<'_>) -> Result<Component, Refusal> {
     let from = |seconds: i64| Timestamp(seconds.saturating_mul(1_000_000));
-    let mut begin = submission.reservation.map(|times| times.start);
-    let mut deadline = submission.reservation.map(|times| times.start.saturating_add(times.walltime));
+    let fixed = submission.reservation.map(|times| times.start);
+    let (mut begin, mut deadline) = (None, None);
     for one in &submission.types {
         match one.kind {
-            Kind::Postpone(start) => begin = Some(begin.map_or(start, |begin| begin.max(start))),
-            Kind::Deadline(end) => deadline = Some(deadline.map_or(end, |deadline| deadline.min(end))),
+            Kind::Postpone(start) => begin = Some(start),
+            Kind::Deadline(end) => deadline = Some(deadline.map_or(end, |known: i64| known.min(end))),
+            // A job that starts by then ends by the end of its walltime after it.
+            Kind::Expire(start) => {
+                let end = start.saturating_add(walltime(submission).unwrap_or(0));
+                deadline = Some(deadline.map_or(end, |known| known.min(end)));
+            }
             _ => {}
         }
     }
@@ -225,7 +234,7 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         queue: submission.queue.clone(),
         account: Some(submission.project.clone()).filter(|project| !project.is_empty()),
         class: is_besteffort.then(|| BESTEFFORT_CLASS.to_owned()),
-        begin: begin.filter(|begin| *begin > context.now).map(from),
+        begin: fixed.or_else(|| begin.filter(|begin| *begin > context.now)).map(from),
         deadline: deadline.map(from),
         dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
         holds: Holds { user: submission.is_held, ..Holds::default() },
@@ -233,6 +242,13 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         alternatives: alternatives(submission, context)?,
         ..Component::default()
     })
+}
+
+/// The walltime of all shapes, if they have the same.
+fn walltime(submission: &Submission) -> Option<i64> {
+    let mut walltimes = submission.alternatives.iter().map(|shape| shape.walltime);
+    let first = walltimes.next()?;
+    walltimes.all(|other| other == first).then_some(first)
 }
 
 /// The shapes that the cluster can serve at all, ignoring jobs and states; others are skipped (OAR-R-15, OAR-G-08).
@@ -244,10 +260,14 @@ fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Al
         let lack = forest.find(&|_| true).err();
         lack.map_or(Ok(()), |lack| Err(Refusal::option(Code::Resources, "-l", format!("not enough resources: {lack}"))))
     };
+    let shares = submission.is(|kind| sharing(kind).is_some());
     let mut kept = Vec::new();
     let mut first_lack = None;
-    for shape in &submission.alternatives {
-        let lowered = demand::alternative(shape, &submission.filter, &context.site_filter, context.cluster)
+    // Of a reservation only the first shape is looked at (OAR-G-11).
+    let looked_at = if submission.reservation.is_some() { 1 } else { usize::MAX };
+    for shape in submission.alternatives.iter().take(looked_at) {
+        let filters = (&submission.filter, &context.site_filter);
+        let lowered = demand::alternative(shape, filters, shares, context.cluster)
             .and_then(|lowered| serve(shape).map(|()| lowered));
         match lowered {
             Ok(shape) => kept.push(shape),
@@ -313,14 +333,25 @@ fn checkpoint(submission: &Submission) -> Option<Checkpoint> {
     Some(Checkpoint { signal: u8::try_from(submission.signal).ok()?, seconds_before_end })
 }
 
+/// With whom a job shares its resources (OAR-T-40, OAR-T-80).
+fn sharing(kind: &Kind) -> Option<JobType> {
+    match kind {
+        Kind::TimeSharing(form) => Some(JobType::Timesharing { same_user: form.by_user, same_name: form.by_name }),
+        Kind::Placeholder(label) => Some(JobType::Placeholder(label.clone())),
+        Kind::Allowed(label) => Some(JobType::Allowed(label.clone())),
+        _ => None,
+    }
+}
+
 fn types(submission: &Submission) -> Vec<JobType> {
     let requeue = submission.is(|kind| *kind == Kind::Idempotent);
-    let kind = |one: &muster_oar::options::types::Type| match one.kind {
+    let kind = |one: &muster_oar::options::types::Type| match &one.kind {
         Kind::BestEffort => Some(JobType::BestEffort { requeue }),
         Kind::Noop(_) => Some(JobType::Noop),
-        _ => None,
+        _ => sharing(&one.kind),
     };
-    submission.types.iter().filter_map(kind).collect()
+    let fixed = submission.reservation.map(|_| JobType::FixedStart);
+    submission.types.iter().filter_map(kind).chain(fixed).collect()
 }
 
 fn attributes(submission: &Submission, context: &Context<'_>) -> BTreeMap<String, String> {
@@ -494,12 +525,10 @@ mod tests {
         assert_eq!(jobs.iter().map(command).collect::<Vec<_>>(), ["./run a b", "./run"]);
     }
 
-    /// OAR-T-01, OAR-T-20, OAR-G-17: types that jobs cannot have here are refused by name.
+    /// OAR-T-01, OAR-T-20, OAR-T-40, OAR-T-80, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in
-            ["container", "timesharing=*,*", "deploy", "cosystem", "placeholder=x", "expire=2030-01-01 00:00:00"]
-        {
+        for kind in ["container", "deploy", "cosystem", "desktop_computing", "state=permissive"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -509,6 +538,19 @@ mod tests {
         let spec = job(&["-t", "besteffort", "-t", "idempotent", "true"]);
         assert_eq!(spec.types, [JobType::BestEffort { requeue: true }]);
         assert_eq!(spec.components[0].class.as_deref(), Some("besteffort"));
+        let form = |same_user, same_name| vec![JobType::Timesharing { same_user, same_name }];
+        for (kind, types) in [
+            ("timesharing=user,*", form(true, false)),
+            ("timesharing=name,*", form(false, true)),
+            ("timesharing=*,*", form(false, false)),
+            ("placeholder=w", vec![JobType::Placeholder("w".into())]),
+            ("allow=w", vec![JobType::Allowed("w".into())]),
+        ] {
+            assert_eq!(job(&["-t", kind, "true"]).types, types);
+        }
+        let both = ["-t", "timesharing=*,*", "-t", "allowed=w", "true"];
+        let refusal = lowered(&both, true).expect_err("a job shares in one way").to_string();
+        assert!(refusal.contains("a job has one of timesharing, placeholder and allowed"), "{refusal}");
         let noop = job(&["-t", "noop"]);
         assert_eq!((noop.types, noop.components[0].launch.program.clone()), (vec![JobType::Noop], Program::None));
         let late = job(&["-t", "postpone=1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"]);
@@ -558,6 +600,35 @@ mod tests {
         assert!(away.to_string().contains("for jobs of the type desktop_computing"), "{away}");
         let shell = lowered(&["-I", "-t", "desktop_computing"]).expect_err("there is no way to it");
         assert_eq!(shell.code.exit_status(), 17);
+    }
+
+    /// OAR-G-17: a job that must start by a time ends by its walltime after that.
+    #[test]
+    fn a_job_that_expires_has_a_deadline_that_follows_from_its_walltime() {
+        let deadline = |line: &[&str]| job(line).components[0].deadline;
+        let expire = ["-t", "expire=1970-01-13 00:00:00", "-l", "nodes=1,walltime=1"];
+        assert_eq!(deadline(&[&expire[..], &["true"]].concat()), Some(Timestamp(1_040_400_000_000)));
+        let earlier = ["-t", "deadline=1970-01-13 00:30:00", "true"];
+        assert_eq!(deadline(&[&expire[..], &earlier].concat()), Some(Timestamp(1_038_600_000_000)));
+        let two = [&expire[..], &["-l", "nodes=2,walltime=2", "true"]].concat();
+        let refusal = lowered(&two, true).expect_err("it has two walltimes").to_string();
+        assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-G-11, OAR-G-12, OAR-T-41: a reservation has a fixed start and one shape.
+    #[test]
+    fn reservations_have_a_fixed_start_and_one_shape() {
+        let line =
+            ["-r", "1970-01-13 00:00:00", "-l", "nodes=1,walltime=1", "-l", "nodes=2", "-t", "timesharing=user,*"];
+        let spec = job(&[&line[..], &["true"]].concat());
+        let form = JobType::Timesharing { same_user: true, same_name: false };
+        assert_eq!(spec.types, [form, JobType::FixedStart]);
+        let part = &spec.components[0];
+        assert_eq!((part.begin, part.deadline), (Some(Timestamp(1_036_800_000_000)), None));
+        assert_eq!(part.alternatives.iter().map(|way| way.walltime_seconds).collect::<Vec<_>>(), [Some(3600)]);
+        let both = ["-r", "1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"];
+        let refusal = lowered(&both, true).expect_err("a reservation has its own end").to_string();
+        assert!(refusal.contains("a reservation has a start and an end of its own"), "{refusal}");
     }
 
     /// OAR-R-15, OAR-G-08

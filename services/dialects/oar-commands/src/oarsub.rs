@@ -6,6 +6,7 @@ use super::{
     interactive,
     jobs::{self, seconds},
     lower::{self, BESTEFFORT_CLASS, Caller, Context, keys},
+    reserved,
     site::{Site, user_name},
     staging,
 };
@@ -118,7 +119,8 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         (_, last) => {
             specs.extend(last);
             let is_array = submission.array != Array::Single;
-            send(&mut site, specs, is_array, form(&words))
+            let jobs = send(&mut site, specs, is_array, form(&words))?;
+            if submission.reservation.is_some() { reserved::wait(&mut site, &jobs) } else { Ok(0) }
         }
     }
 }
@@ -173,10 +175,11 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
     let besteffort_queue = if has_own { standard.besteffort_queue.clone() } else { default_queue.clone() };
     let rules = SiteRules { queues, default_queue, besteffort_queue, system_users: Vec::new(), ..standard };
     let groups = getgroups().unwrap_or_default();
+    let waiting_reservations = if submission.reservation.is_some() { reserved::waiting(site)? } else { 0 };
     let caller = rules::Caller {
         user: user_name(),
         groups: groups.into_iter().filter_map(|group| group_name(group.as_raw())).collect(),
-        waiting_reservations: 0,
+        waiting_reservations,
     };
     let was_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
     let filter = rules::apply(submission, &caller, &rules, &|_| {
@@ -212,7 +215,7 @@ fn makes_way(site: &mut Site) -> Result<bool, ClientError> {
     Ok(is_known && classes.iter().any(|class| class.preempts.iter().any(|other| other == BESTEFFORT_CLASS)))
 }
 
-fn send(site: &mut Site, specs: Vec<JobSpec>, is_array: bool, form: Option<Form>) -> Ended {
+fn send(site: &mut Site, specs: Vec<JobSpec>, is_array: bool, form: Option<Form>) -> Result<Vec<JobId>, Failure> {
     let answer = site.client.submit(CommandId::new_now(), &specs).map_err(refused)?;
     if answer.is_judged {
         for job in &answer.jobs {
@@ -225,7 +228,7 @@ fn send(site: &mut Site, specs: Vec<JobSpec>, is_array: bool, form: Option<Form>
         (Some(form), [id]) => print(&written(&serde_json::json!({ "job_id": id }), form)),
         (Some(form), ids) => print(&written(&serde_json::json!({ "job_id": ids, "array_id": ids.first() }), form)),
     }
-    Ok(0)
+    Ok(answer.jobs)
 }
 
 /// Opens a shell in a running job of the caller.
@@ -281,5 +284,5 @@ fn resubmit(site: &mut Site, job: u64, words: &Words) -> Ended {
         part.begin = part.begin.filter(|begin| seconds(*begin) > now);
         part.dependencies.all_of.clear();
     }
-    send(site, vec![spec], false, form(words))
+    send(site, vec![spec], false, form(words)).map(|_| 0)
 }

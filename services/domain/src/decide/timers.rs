@@ -79,7 +79,8 @@ fn impossible(job: &Job) -> Event {
 fn job_due(state: &State, id: JobId, now: Timestamp) -> Option<Event> {
     let job = state.job(id)?;
     let mut too_late = job.components.iter().filter_map(Component::too_late_at);
-    Some(if too_late.any(|moment| moment <= now) {
+    let is_over = job.fixed_time().is_some_and(|time| time.end <= now);
+    Some(if is_over || too_late.any(|moment| moment <= now) {
         given_up(job, Outcome::DeadlineMissed)
     } else {
         Event::JobEligible { job: id }

@@ -1,6 +1,6 @@
 //! The index of a whole state.
 
-use crate::{accounts::load::Submitted, index::Index, state::State, tasks::apply::task_keys};
+use crate::{accounts::load::Submitted, index::Index, sharing::Sharing, state::State, tasks::apply::task_keys};
 use muster_schemas::JobId;
 
 impl State {
@@ -20,6 +20,7 @@ impl Index {
         for run in state.runs() {
             index.move_run(run.id, None, run.due());
             index.lent.extend(run.has_lent().then_some(run.id));
+            index.sharing.extend(state.job(run.job).and_then(Sharing::of).map(|_| run.id));
         }
         for id in index.elastic.clone() {
             index.move_tasks(id, task_keys(state, id));

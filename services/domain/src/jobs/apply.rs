@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{JobChange, Owner, Record, StopReason, WaitingJob},
-    job::{self, Holds, JobSpec, Outcome},
+    job::{self, Holds, JobSpec, JobType, Outcome},
     resources::{Alternative, IndexSet},
 };
 use std::sync::Arc;
@@ -62,6 +62,11 @@ impl State {
             staging: None,
             copies: JobExtras::of(spec).and_then(|extras| extras.new_copies()),
         };
+        if spec.types.contains(&JobType::FixedStart) {
+            // It is planned at once.
+            let extras = job.components.iter_mut().filter_map(|component| component.extras.as_deref_mut());
+            extras.for_each(|extras| extras.begin_passed = true);
+        }
         job.staging = self.new_staging(&job);
         self.count_job(&job, true);
         self.unfinished_jobs += 1;

@@ -5,6 +5,7 @@ use crate::{
     copies::JobCopies,
     dependencies::{Condition, ConditionStatus},
     filters::JobFilters,
+    fixed::FixedTime,
     jobs::{ArrayState, Shape},
     staging::JobStaging,
     tasks::TaskBook,
@@ -352,8 +353,22 @@ impl Job {
         self.slot.take().is_some()
     }
 
-    /// Sets the earliest start of all components.
+    /// Its time, if its start is fixed.
+    pub fn fixed_time(&self) -> Option<FixedTime> {
+        if !self.types().contains(&JobType::FixedStart) {
+            return None;
+        }
+        let lead = self.components.first()?;
+        let start = lead.extras.as_ref()?.begin?;
+        let seconds = lead.shape.alternatives.first()?.walltime_seconds?;
+        Some(FixedTime { start, end: start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)) })
+    }
+
+    /// Sets the earliest start of all components; a fixed start stays.
     pub(crate) fn begin_at(&mut self, begin: Option<Timestamp>) {
+        if self.fixed_time().is_some() {
+            return;
+        }
         for component in &mut self.components {
             let extras = component.extras.get_or_insert_default();
             extras.begin = begin;
@@ -391,7 +406,8 @@ impl Job {
         if !self.is_waiting() {
             return None;
         }
-        self.components.iter().filter_map(Component::due).min()
+        let of_components = self.components.iter().filter_map(Component::due);
+        of_components.chain(self.fixed_time().map(|time| time.end)).min()
     }
 
     /// Whether the planner found that it lacks resources, which jobs after it do not get either.

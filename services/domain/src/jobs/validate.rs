@@ -3,10 +3,11 @@
 use crate::{
     copies,
     dependencies::validate::dependencies,
+    fixed,
     jobs::pulled,
     quotas,
     requests::validate::alternatives,
-    staging,
+    sharing, staging,
     validate::{
         MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST,
         MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, image, invalid, label, name, no_nul, number, optional,
@@ -48,6 +49,8 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
     quotas::validate::of_job(spec)?;
+    fixed::validate::of_job(spec)?;
+    sharing::validate::of_job(spec)?;
     copies::validate::of_job(&spec.copies)?;
     pulled::job(spec)?;
     staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;

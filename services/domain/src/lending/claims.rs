@@ -25,10 +25,15 @@ pub(crate) enum Claim {
 
 /// A run or job with a share of a node.
 #[derive(Clone, Copy)]
-struct User<'a> {
-    run: RunId,
-    claim: Claim,
-    share: &'a NodeShare,
+pub(crate) struct User<'a> {
+    /// The job.
+    pub(crate) job: JobId,
+    /// Its run, or the number for the run that it will have.
+    pub(crate) run: RunId,
+    /// Its claim to the cores.
+    pub(crate) claim: Claim,
+    /// The share.
+    pub(crate) share: &'a NodeShare,
 }
 
 impl Run {
@@ -65,7 +70,7 @@ impl State {
         let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
         run.placement.shares().all(|share| {
             let mut others = self.users(share.node).filter(|user| user.run != run.id && is_ahead(user));
-            others.all(|other| !are_in_the_way(share, other.share))
+            others.all(|other| !are_in_the_way(share, other.share) || self.may_overlap(run.job, other.job))
         })
     }
 
@@ -94,6 +99,7 @@ impl State {
                 Claim::Lends => (share.cores, share.exclusive) = (IndexSet::new(), false),
                 claim => {
                     let others = self.users(share.node).filter(|user| user.run != run.id && user.claim < claim);
+                    let others = others.filter(|user| !self.may_overlap(run.job, user.job));
                     share.cores = others.fold(share.cores.clone(), |own, other| own.difference(&other.share.cores));
                 }
             }
@@ -123,9 +129,13 @@ impl State {
 
     /// How many cores of a node more than one run has now.
     pub(crate) fn doubled_cores(&self, node: NodeId) -> u64 {
-        let having = || self.users(node).filter(|user| user.claim == Claim::Has);
-        let all = having().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
-        having().map(|user| user.share.cores.len()).sum::<u64>() - all.len()
+        let having: Vec<User> = self.users(node).filter(|user| user.claim == Claim::Has).collect();
+        let with_others = |(at, user): (usize, &User)| {
+            let others = having[..at].iter().filter(|other| !self.may_overlap(user.job, other.job));
+            let theirs = others.fold(IndexSet::new(), |all, other| all.union(&other.share.cores));
+            user.share.cores.intersection(&theirs).len()
+        };
+        having.iter().enumerate().map(with_others).sum()
     }
 
     /// Whether a suspended run has lent cores of a node.
@@ -135,19 +145,19 @@ impl State {
     }
 
     /// Everything with a share of a node: runs, waiting jobs with kept resources, and runs that will grow.
-    fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
+    pub(crate) fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
         let runs = self.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| self.run(*run));
         let of_runs = runs.flat_map(move |run| {
             let shares = run.placement.shares().filter(move |share| share.node == node);
-            shares.map(|share| User { run: run.id, claim: run.claim(), share })
+            shares.map(|share| User { job: run.job, run: run.id, claim: run.claim(), share })
         });
-        let filters = self.index.kept.iter().filter_map(|id| self.job(*id)?.filters.as_deref());
-        let set_aside = filters.flat_map(move |filters| {
+        let filters = self.index.kept.iter().filter_map(|id| Some((*id, self.job(*id)?.filters.as_deref()?)));
+        let set_aside = filters.flat_map(move |(job, filters)| {
             let offer = filters.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| offer.growth);
             let all = filters.kept().into_iter().chain(offer.map(|offer| (offer.run, &offer.placement)));
             all.flat_map(move |(run, placement)| {
                 let shares = placement.shares().filter(move |share| share.node == node);
-                shares.map(move |share| User { run, claim: Claim::Has, share })
+                shares.map(move |share| User { job, run, claim: Claim::Has, share })
             })
         });
         of_runs.chain(set_aside)

@@ -5,7 +5,7 @@ use crate::{
     state::{ClusterIdentity, State},
 };
 use muster_schemas::{
-    NodeId, RunId, Sequence, Timestamp,
+    JobId, NodeId, RunId, Sequence, Timestamp,
     cluster::{ClusterSettings, NodeCondition, QueueSpec},
     event::Actor,
     node::GpuFault,
@@ -53,10 +53,14 @@ impl State {
         }
     }
 
-    /// A run takes a share of a node, if the node exists.
-    pub(crate) fn take_share(&mut self, run: RunId, share: &NodeShare) {
-        let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
-        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
+    /// A run of a job takes a share of a node, if the node exists.
+    pub(crate) fn take_share(&mut self, job: JobId, run: RunId, share: &NodeShare) {
+        let known = self.job(job).or_else(|| self.job(job.whole()));
+        let mut spare = known.map(|job| self.open_to(job, share.node)).unwrap_or_default();
+        if self.lends_on(share.node) {
+            spare.cores = spare.cores.union(&self.idle_cores(share.node, run));
+        }
+        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &spare));
         self.require(taken.unwrap_or(Ok(())));
         self.note_idle(share.node, self.time);
     }
@@ -66,6 +70,7 @@ impl State {
         let given_back = self.nodes.get_mut(&share.node).map(|node| node.give_back(run, share, lends_cores));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(share.node, run);
+        self.keep_shared(share.node, run);
         self.note_idle(share.node, self.time);
     }
 
@@ -74,6 +79,7 @@ impl State {
         let given_back = self.nodes.get_mut(&part.node).map(|node| node.give_back_part(run, part, how));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(part.node, run);
+        self.keep_shared(part.node, run);
         self.note_idle(part.node, self.time);
     }
 

@@ -9,7 +9,7 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    NodeId, RunId,
+    JobId, NodeId, RunId,
     resources::{IndexSet, NodeShare, Placement},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,7 @@ pub(crate) struct Users<'a>(BTreeMap<NodeId, Vec<User<'a>>>);
 
 /// A share of a node.
 struct User<'a> {
+    job: JobId,
     run: RunId,
     claim: Claim,
     share: &'a NodeShare,
@@ -27,50 +28,61 @@ struct User<'a> {
 impl<'a> Users<'a> {
     pub(crate) fn of(state: &'a State) -> Self {
         let mut users = Self(BTreeMap::new());
-        state.runs().for_each(|run| users.add(run.id, run.claim(), &run.placement));
-        for filters in state.jobs().filter_map(|job| job.filters.as_deref()) {
+        state.runs().for_each(|run| users.add((run.job, run.id), run.claim(), &run.placement));
+        for (job, filters) in state.jobs().filter_map(|job| Some((job.id, job.filters.as_deref()?))) {
             if let Some((run, placement)) = filters.kept() {
-                users.add(run, Claim::Has, placement);
+                users.add((job, run), Claim::Has, placement);
             }
             let chain = filters.chain.as_ref();
             if let Some(offer) = chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
-                users.add(offer.run, Claim::Has, &offer.placement);
+                users.add((job, offer.run), Claim::Has, &offer.placement);
             }
         }
         users
     }
 
-    fn add(&mut self, run: RunId, claim: Claim, placement: &'a Placement) {
+    fn add(&mut self, (job, run): (JobId, RunId), claim: Claim, placement: &'a Placement) {
         for share in placement.shares() {
-            self.0.entry(share.node).or_default().push(User { run, claim, share });
+            self.0.entry(share.node).or_default().push(User { job, run, claim, share });
         }
     }
 }
 
 /// Free and used resources add up, and nothing is used twice. Suspended runs may have lent their cores; a core that one
-/// of them waits for is not free (SL-C-37).
-pub(crate) fn node(users: &Users, node: &Node) -> Result<(), String> {
+/// of them waits for is not free (SL-C-37). Jobs that share may have the same ones (OAR-G-05).
+pub(crate) fn node(state: &State, users: &Users, node: &Node) -> Result<(), String> {
     let name = &node.spec.name;
     let mut cores = node.free_cores.clone();
     let mut gpus = node.free_gpus.clone();
     let mut memory = node.free_memory_bytes;
-    let mut exclusive = None;
+    let mut exclusive: BTreeSet<RunId> = BTreeSet::new();
     let users = users.0.get(&node.id).map_or(&[][..], Vec::as_slice);
     let runs: BTreeSet<RunId> = users.iter().map(|user| user.run).collect();
     ensure(runs == node.runs, || format!("node {name} lists runs {:?}, {runs:?} have a share of it", node.runs))?;
     let having = || users.iter().filter(|user| user.claim == Claim::Has);
-    for User { run: id, share, .. } in having() {
-        ensure(cores.intersection(&share.cores).is_empty(), || {
+    let strangers = |job: JobId, run: RunId| {
+        let others = users.iter().filter(move |user| user.run != run);
+        others.filter(move |user| !state.may_overlap(job, user.job))
+    };
+    let free = cores.clone();
+    for User { job, run: id, share, .. } in having() {
+        let of_others = strangers(*job, *id).filter(|user| user.claim == Claim::Has);
+        let of_others = of_others.fold(free.clone(), |all, user| all.union(&user.share.cores));
+        ensure(of_others.intersection(&share.cores).is_empty(), || {
             format!("node {name}: a core of run {id} is used twice")
         })?;
         cores = cores.union(&share.cores);
         if share.exclusive {
-            exclusive = Some(*id);
-            ensure(having().count() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
+            exclusive.insert(*id);
+            let is_alone = !strangers(*job, *id).any(|user| user.claim == Claim::Has);
+            ensure(is_alone, || format!("node {name}: run {id} has it for itself and is not alone"))?;
         }
     }
-    for User { run: id, share, .. } in users {
-        ensure(gpus.intersection(&share.gpus).is_empty(), || format!("node {name}: a GPU of run {id} is used twice"))?;
+    for User { job, run: id, share, .. } in users {
+        let of_others = strangers(*job, *id).fold(node.free_gpus.clone(), |all, user| all.union(&user.share.gpus));
+        ensure(of_others.intersection(&share.gpus).is_empty(), || {
+            format!("node {name}: a GPU of run {id} is used twice")
+        })?;
         gpus = gpus.union(&share.gpus);
         memory += share.memory_bytes;
     }
@@ -85,14 +97,15 @@ pub(crate) fn node(users: &Users, node: &Node) -> Result<(), String> {
             format!("node {name}: a core is free that run {id} waits for")
         })?;
         cores = cores.union(&share.cores);
-        if share.exclusive {
-            exclusive = exclusive.or(Some(*id));
+        if share.exclusive && exclusive.is_empty() {
+            exclusive.insert(*id);
         }
     }
     ensure(cores == IndexSet::first_n(node.spec.cores), || format!("node {name}: cores are lost: {cores}"))?;
     ensure(gpus == IndexSet::first_n(gpu_count(&node.spec)), || format!("node {name}: GPUs are lost: {gpus}"))?;
     ensure(memory == node.spec.memory_bytes, || format!("node {name}: {memory} bytes of memory"))?;
-    ensure(node.exclusive == exclusive, || format!("node {name}: exclusive is {:?}", node.exclusive))
+    let is_one_of_them = node.exclusive.map_or(exclusive.is_empty(), |run| exclusive.contains(&run));
+    ensure(is_one_of_them, || format!("node {name}: exclusive is {:?}", node.exclusive))
 }
 
 pub(crate) fn licences(state: &State) -> Result<(), String> {

@@ -9,7 +9,7 @@ use muster_schemas::{
     RunId, Sequence,
     resources::{IndexSet, NodeShare},
 };
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 /// A record after which free and used resources would not add up. It must not be kept, and a state that includes it is
 /// unusable.
@@ -32,16 +32,28 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
+/// Parts of a node that runs hold; or those among them that a further run may have all the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare {
+    /// The cores.
+    pub(crate) cores: IndexSet,
+    /// The GPUs.
+    pub(crate) gpus: IndexSet,
+    /// A run that has the node exclusively: one of those who hold it, or one in whose way a further run is.
+    pub(crate) exclusive: Option<RunId>,
+    /// Those who hold it.
+    pub(crate) runs: BTreeSet<RunId>,
+}
+
 impl Node {
-    /// A run takes a share, or the share is kept for a job. No run has the `lent` cores now, but suspended runs may
-    /// wait for them.
+    /// A run takes a share, or the share is kept for a job. It may also have `spare`: cores that suspended runs have lent
+    /// and no run has now, and what jobs hold with which it shares.
     ///
     /// # Errors
     /// The resources that were not free.
-    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare, lent: &IndexSet) -> Result<(), String> {
-        let lent = if lent.is_empty() { 0 } else { share.cores.difference(&self.free_cores).intersection(lent).len() };
-        let cores = take_out(&mut self.free_cores, &share.cores) - lent;
-        let gpus = take_out(&mut self.free_gpus, &share.gpus);
+    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare, spare: &Spare) -> Result<(), String> {
+        let cores = take_out(&mut self.free_cores, &share.cores, &spare.cores);
+        let gpus = take_out(&mut self.free_gpus, &share.gpus, &spare.gpus);
         let memory_bytes = share.memory_bytes.saturating_sub(self.free_memory_bytes);
         self.free_memory_bytes = self.free_memory_bytes.saturating_sub(share.memory_bytes);
         if share.exclusive {
@@ -58,6 +70,16 @@ impl Node {
             (0, missing, _) => taken("GPUs", &share.gpus, missing),
             (missing, ..) => taken("cores", &share.cores, missing),
         }
+    }
+
+    /// Removes what runs hold from what is free.
+    pub(crate) fn keep(&mut self, held: &Spare) {
+        if held.runs.is_empty() {
+            return;
+        }
+        self.free_cores = self.free_cores.difference(&held.cores);
+        self.free_gpus = self.free_gpus.difference(&held.gpus);
+        self.exclusive = self.exclusive.or(held.exclusive);
     }
 
     /// A run gives back a share. If it lends cores, other runs may have them, or they may be free.
@@ -119,14 +141,15 @@ impl Node {
     }
 }
 
-/// Removes numbers from the free ones; returns how many were not free.
-fn take_out(free: &mut IndexSet, taken: &IndexSet) -> u64 {
+/// Removes numbers from the free ones; returns how many were neither free nor spare.
+fn take_out(free: &mut IndexSet, taken: &IndexSet, spare: &IndexSet) -> u64 {
     if taken.is_empty() {
         return 0;
     }
+    let spared = if spare.is_empty() { 0 } else { taken.difference(free).intersection(spare).len() };
     let before = free.len();
     *free = free.difference(taken);
-    taken.len() - (before - free.len())
+    taken.len() - (before - free.len()) - spared
 }
 
 /// Adds numbers to the free ones; returns how many were free already.

@@ -3,6 +3,7 @@
 use crate::{
     jobs::{Phase, RunSummary},
     runs::{Part, PartState, Run},
+    sharing::Sharing,
     state::State,
 };
 use muster_schemas::{
@@ -42,7 +43,7 @@ impl State {
         if self.runs.contains_key(&run) {
             self.require(Err(format!("run {run} has its resources already, and is to get them a second time")));
         }
-        placement.shares().for_each(|share| self.take_share(run, share));
+        placement.shares().for_each(|share| self.take_share(id, run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         self.note_chosen_by_load(placement);
@@ -55,6 +56,9 @@ impl State {
             self.power.waiting.insert(run.id);
         }
         self.index.move_run(run.id, None, run.due());
+        if self.job(id).and_then(Sharing::of).is_some() {
+            self.index.sharing.insert(run.id);
+        }
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
             // An array has started once its last task has.
@@ -134,6 +138,7 @@ impl State {
         self.clients.steps.remove(&run.id);
         self.power.waiting.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
+        self.index.sharing.remove(&run.id);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);

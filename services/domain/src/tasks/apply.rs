@@ -44,7 +44,7 @@ impl State {
         if self.run(run).is_none() {
             return;
         }
-        added.shares().for_each(|share| self.take_share(run, share));
+        added.shares().for_each(|share| self.take_share(id, run, share));
         let (now, since) = (self.time, self.sequence);
         let (mut resized, mut joined) = (Vec::new(), Vec::new());
         self.change_run(run, |run| {

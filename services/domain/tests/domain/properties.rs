@@ -5,13 +5,16 @@ use muster_domain::{
     State,
     nodes::Node,
     runs::{Part, PartState, Run},
+    sharing::Sharing,
 };
 use muster_schemas::{
     JobId, PartId, RunId, Sequence,
     cluster::ClusterSettings,
     command::{Command, JobFilter, JobSelection, Start},
     event::{Actor, EndCause, Event, JobChange, NodeExit},
-    job::{Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, RequeuePolicy, Usage, WaitReason},
+    job::{
+        Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, JobType, RequeuePolicy, Usage, WaitReason,
+    },
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
     policy::{BUILT_IN_POLICIES, Policy},
     public::cloud_event,
@@ -321,6 +324,8 @@ impl Model {
         }
         if shape & 64 != 0 {
             spec.components.push(job(1, 1).components.remove(0));
+        } else {
+            spec.types = sharing_type(nodes / 3).into_iter().collect();
         }
         let second = JobSpec { name: "x".into(), ..spec.clone() };
         Command::Submit { jobs: if shape & 128 != 0 { vec![spec, second] } else { vec![spec] } }
@@ -437,6 +442,16 @@ impl Model {
     }
 }
 
+/// With whom a job shares its cores, if it does (OAR-T-40, OAR-T-80).
+fn sharing_type(what: u8) -> Option<JobType> {
+    match what % 10 {
+        form @ 0..=3 => Some(JobType::Timesharing { same_user: form & 1 != 0, same_name: form & 2 != 0 }),
+        4 => Some(JobType::Placeholder("w".into())),
+        5 => Some(JobType::Allowed("w".into())),
+        _ => None,
+    }
+}
+
 /// A placement by first fit over what is free and not yet used by this plan; a wild one does not check.
 pub fn place(
     state: &muster_domain::State,
@@ -456,7 +471,12 @@ pub fn place(
         let mut shares = Vec::new();
         for node in state.nodes() {
             let taken = used.get(&node.id).cloned().unwrap_or_default();
-            let free = if wild { node.free_cores.clone() } else { node.free_cores.difference(&taken) };
+            // Who shares tries whatever others hold.
+            let free = match Sharing::of(job) {
+                Some(_) => IndexSet::first_n(node.spec.cores),
+                None if wild => node.free_cores.clone(),
+                None => node.free_cores.difference(&taken),
+            };
             if shares.len() as u64 == least.nodes || free.len() < each {
                 continue;
             }
@@ -496,7 +516,8 @@ fn play(steps: &[Step]) -> Cluster {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
-    /// Replaying the log gives the state, at any point and from any snapshot (M-DOM-1).
+    /// Replaying the log gives the state, at any point and from any snapshot (M-DOM-1). No core is of two runs unless they
+    /// share it (OAR-G-05).
     #[test]
     fn the_invariants_hold_and_the_log_replays(steps in prop::collection::vec(step(), 1..200)) {
         play(&steps).assert_replays();

@@ -19,6 +19,7 @@ mod mpi;
 mod oar;
 mod oar_clients;
 mod oar_nodes;
+mod oar_sharing;
 mod oar_users;
 mod openapi;
 mod pbs;

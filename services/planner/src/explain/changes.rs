@@ -154,7 +154,7 @@ impl Trials<'_> {
         for name in names {
             let change = JobChange { queue: Some(name.clone()), ..JobChange::default() };
             let demand = changed(&self.outlook.job.demand, &change);
-            if self.outlook.alone.search(self.outlook.now).at(&demand, self.outlook.now).is_some() {
+            if self.outlook.alone.fitting(&demand, self.outlook.now).is_some() {
                 found.extend(self.checked(ChangeKind::Queue, change, format!("queue {name}")));
             }
         }
@@ -201,7 +201,7 @@ impl Trials<'_> {
         }
         // A smaller job can move forward in the order.
         let (alone, now) = (&outlook.alone, outlook.now);
-        let first = halve(least, most, |count| alone.search(now).at(&demand(count), now).is_some());
+        let first = halve(least, most, |count| alone.fitting(&demand(count), now).is_some());
         let count = first.filter(|count| at_turn != Some(*count))?;
         self.checked(kind, with(count), tell(count))
     }
@@ -282,7 +282,7 @@ fn changed(demand: &Demand, change: &JobChange) -> Demand {
             alternatives: alternatives.into(),
         }
     };
-    Demand { components: (0..).zip(&demand.components).map(component).collect() }
+    Demand { components: (0..).zip(&demand.components).map(component).collect(), ..demand.clone() }
 }
 
 /// The largest count that holds, if every smaller one holds too.

@@ -54,7 +54,7 @@ impl<'e> Outlook<'e> {
         let behind = order.iter().skip(place + 1).copied();
         let turn = engine.turn_of(job.id, behind, now);
         let alone = engine.without_promises(now);
-        let fits_alone = alone.search(now).at(&job.demand, now).is_some();
+        let fits_alone = alone.fitting(&job.demand, now).is_some();
         let starts = plan.starts.iter().any(|start| start.job == job.id || start.job.whole() == job.id);
         Self {
             engine,

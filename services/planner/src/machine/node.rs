@@ -1,11 +1,15 @@
 //! One node: what it is, when and whom it serves, and how much of it is free.
 
-use super::{Holding, Window};
+use super::{
+    Holding, Window,
+    shared::{Book, Held, Together, book_of},
+};
 use crate::{
     free::FreeNode,
     model::Closure,
     timeline::{Counts, GPU_MODELS, Line},
 };
+use muster_domain::sharing::Sharing;
 use muster_schemas::{
     NodeId, Timestamp,
     resources::{IndexSet, NodeShare, NodeSpec},
@@ -33,6 +37,8 @@ pub(crate) struct MachineNode {
     pub(super) promises: u32,
     /// How often its free resources have changed.
     pub version: u32,
+    /// The holdings of jobs that share cores with others.
+    books: Vec<Book>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +80,7 @@ impl MachineNode {
             unused: Counts::default(),
             promises: 0,
             version: 0,
+            books: Vec::new(),
             spec,
         };
         node.unused = node.all();
@@ -100,14 +107,18 @@ impl MachineNode {
 
     /// The counts that a share takes.
     fn taken_by(&self, share: &NodeShare) -> Counts {
+        let counts = self.taken(share.cores.len(), &share.gpus, share.exclusive);
+        Counts { memory_bytes: taken_memory(share), ..counts }
+    }
+
+    fn taken(&self, cores: u64, gpus: &IndexSet, exclusive: bool) -> Counts {
         let mut counts = Counts {
-            memory_bytes: -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX),
-            cores: -i32::try_from(share.cores.len()).unwrap_or(i32::MAX),
+            cores: -i32::try_from(cores).unwrap_or(i32::MAX),
             holders: -1,
-            exclusive: -i32::from(share.exclusive),
+            exclusive: -i32::from(exclusive),
             ..Counts::default()
         };
-        for gpu in share.gpus.iter() {
+        for gpu in gpus.iter() {
             if let Some(model) = self.gpu_model.get(gpu as usize).copied().unwrap_or(Some(0)) {
                 counts.gpus[model] -= 1;
             }
@@ -302,19 +313,88 @@ impl MachineNode {
         }
     }
 
+    /// Takes a share for a job that shares its cores with others, or gives it back. `viewer` is the job for whose view the
+    /// line is opened, if it is.
+    pub fn change_shared(
+        &mut self,
+        share: &NodeShare,
+        (window, holding): (Window, Holding),
+        takes: bool,
+        sharing: &Arc<Sharing>,
+        viewer: Option<&Sharing>,
+    ) {
+        let memory = Counts { memory_bytes: taken_memory(share), ..Counts::default() };
+        self.add_counts(window, holding, &if takes { memory } else { memory.negated() });
+        self.count_promise(holding, takes);
+        self.put_outline(sharing, viewer, false);
+        let held = Held::new(sharing, share, window, matches!(holding, Holding::Run { .. }));
+        let book = book_of(&mut self.books, sharing);
+        if takes {
+            book.add(held)
+        } else {
+            book.remove(&held)
+        }
+        self.put_outline(sharing, viewer, true);
+        self.books.retain(|book| !book.is_empty());
+    }
+
+    /// Whether jobs hold something that share with such a job.
+    pub fn is_shared_with(&self, sharing: &Sharing) -> bool {
+        self.books.iter().any(|book| book.concerns(sharing))
+    }
+
+    /// Opens the line for the view of a job, or closes it again: what the job may overlap is not on it while it is open.
+    pub fn set_view(&mut self, sharing: &Sharing, is_open: bool) {
+        let (before, after) = if is_open { (None, Some(sharing)) } else { (Some(sharing), None) };
+        self.put_outline(sharing, before, false);
+        self.put_outline(sharing, after, true);
+    }
+
+    /// Puts what a book holds on the line, or takes it off.
+    fn put_outline(&mut self, sharing: &Sharing, viewer: Option<&Sharing>, takes: bool) {
+        let Some(book) = self.books.iter().find(|book| book.concerns(sharing)) else { return };
+        let (outline, of_runs) = (book.outline(viewer), book.of_runs(viewer));
+        for (window, together) in outline {
+            let counts = self.counts_of(&together);
+            self.line.add(window.from, window.until, &if takes { counts } else { counts.negated() });
+        }
+        self.version = self.version.wrapping_add(1);
+        let Some(of_runs) = of_runs else { return };
+        let counts = self.counts_of(&of_runs);
+        self.unused = self.unused.plus(&if takes { counts } else { counts.negated() });
+        if let Some(free) = &mut self.free_now {
+            let change = if takes { IndexSet::difference } else { IndexSet::union };
+            free.cores = change(&free.cores, &of_runs.of_runs);
+            free.gpus = change(&free.gpus, &of_runs.gpus);
+        }
+    }
+
+    fn counts_of(&self, together: &Together) -> Counts {
+        self.taken(together.cores, &together.gpus, together.exclusive)
+    }
+
+    fn count_promise(&mut self, holding: Holding, takes: bool) {
+        if let Holding::Promise { .. } = holding {
+            self.promises = self.promises.saturating_add_signed(if takes { 1 } else { -1 });
+        }
+    }
+
+    fn add_counts(&mut self, window: Window, holding: Holding, counts: &Counts) {
+        self.line.add(window.from, window.until, counts);
+        self.version = self.version.wrapping_add(1);
+        if let Holding::Run { .. } = holding {
+            self.unused = self.unused.plus(counts);
+        }
+    }
+
     /// Takes a share for a time, or gives it back.
     pub fn change(&mut self, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
         let taken = self.taken_by(share);
         let counts = if takes { taken } else { taken.negated() };
-        self.line.add(window.from, window.until, &counts);
-        self.version = self.version.wrapping_add(1);
-        if let Holding::Run { .. } = holding {
-            self.unused = self.unused.plus(&counts);
-        }
+        self.add_counts(window, holding, &counts);
+        self.count_promise(holding, takes);
         match (holding, &mut self.free_now) {
-            (Holding::Promise { .. }, _) => {
-                self.promises = self.promises.saturating_add_signed(if takes { 1 } else { -1 })
-            }
+            (Holding::Promise { .. }, _) => {}
             (Holding::Run { .. }, None) => {}
             (Holding::Run { .. }, Some(free)) if takes => {
                 free.cores = free.cores.difference(&share.cores);
@@ -326,4 +406,8 @@ impl MachineNode {
             }
         }
     }
+}
+
+fn taken_memory(share: &NodeShare) -> i64 {
+    -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX)
 }

@@ -9,7 +9,7 @@ use crate::{
     model::{Demand, Holder, Slot},
     queue::Place,
     routes::Routed,
-    search::Sweep,
+    search::{Known, Sweep},
 };
 use muster_schemas::{
     JobId, Timestamp,
@@ -119,6 +119,11 @@ pub(super) enum Verdict {
 }
 
 impl Cycle<'_> {
+    /// What is known about the nodes for a job that starts now; nothing for one that may have what is not free.
+    pub fn known(&self, demand: &Demand) -> Option<(Timestamp, Known<'_>)> {
+        demand.sharing.is_none().then(|| (self.now, Known::Cores(self.index.cores())))
+    }
+
     pub fn tell(&mut self, job: JobId, reason: WaitReason) {
         self.plan.reasons.push(WaitingJob { job, reason });
     }

@@ -1,12 +1,12 @@
 //! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
-use super::{Cycle, Verdict, components::Ruled, quotas::NeverHolds};
+use super::{Cycle, Verdict, components::Ruled};
 use crate::{
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
     queue::Place,
-    search::{Known, Search},
+    search::Search,
 };
 use muster_schemas::{
     Timestamp,
@@ -129,6 +129,11 @@ impl Engine {
         queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
     }
 
+    /// Whether nothing is free for any job.
+    pub(super) fn is_full(&self, cycle: &Cycle) -> bool {
+        cycle.index.is_empty() && !self.machine.is_shared()
+    }
+
     fn is_all_blocked(&self, cycle: &Cycle) -> bool {
         !cycle.blocked.is_empty() && cycle.blocked.len() >= self.queues.len()
     }
@@ -137,21 +142,21 @@ impl Engine {
     /// job may have its nodes. Returns whether it waits for resources, and not for a limit.
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(class_id) = self.queue.class_at(place) else { return false };
-        if !self.search(cycle.now).only_grows {
-            self.refresh_gaps(class_id, cycle.now);
-        }
-        let class = self.classes.get(class_id);
-        let demand = class.demand.clone();
+        let demand = self.classes.get(class_id).demand.clone();
         let ways = self.open_ways(place);
-        let known = Some((cycle.now, Known::Cores(cycle.index.cores())));
-        let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
-        let found = match self.quotas.is_empty() {
-            true => search.earliest(class, cycle.now, Timestamp::MAX),
-            false => match self.first_start_in_quotas(cycle, place, class_id) {
-                Ok(found) => found,
-                Err(NeverHolds) => return false,
-            },
-        };
+        let found = self.viewed(demand.sharing.as_ref(), |engine| {
+            if !engine.search(cycle.now).only_grows {
+                engine.refresh_gaps(class_id, cycle.now);
+            }
+            if !engine.quotas.is_empty() {
+                return engine.first_start_in_quotas(cycle, place, class_id);
+            }
+            let class = engine.classes.get(class_id);
+            let known = cycle.known(&class.demand);
+            let search = Search { known, ways: ways.as_deref(), ..engine.search(cycle.now) };
+            Ok(search.earliest(class, cycle.now, Timestamp::MAX))
+        });
+        let Ok(found) = found else { return false };
         let Some(found) = found else { return self.tell_no_start(cycle, place) };
         if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &demand)) {
             return false;
@@ -190,7 +195,7 @@ impl Engine {
             }
         };
         for place in candidates {
-            if tries_left == 0 || cycle.plan.is_cut_short || cycle.index.is_empty() || self.is_all_blocked(cycle) {
+            if tries_left == 0 || cycle.plan.is_cut_short || self.is_full(cycle) || self.is_all_blocked(cycle) {
                 return tries_left;
             }
             if self.is_ruled(cycle, *place) {

@@ -13,7 +13,7 @@ use crate::{
     model::Demand,
     queue::Place,
     resize,
-    search::{Known, Search, serves_kind},
+    search::{Search, serves_kind},
 };
 use muster_schemas::{JobId, Timestamp, resources::Placement, scheduling::SchedulingMode};
 use std::{
@@ -99,6 +99,9 @@ impl Engine {
     }
 
     fn take_turn(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) {
+        if self.is_fixed(place) {
+            return;
+        }
         let Some(class) = self.queue.class_at(place) else { return };
         // Every job behind the front counts, whether or not it could start (HPC-B-02).
         turns.behind += u64::from(!turns.fronts.is_empty());
@@ -219,7 +222,9 @@ impl Engine {
                 return Verdict::Held;
             }
             let ways = self.shut_over_quota(place, self.open_ways(place), cycle.now);
-            let Some(placement) = self.place_as(cycle, class, &demand, ways.as_deref()) else {
+            let placed =
+                self.viewed(demand.sharing.as_ref(), |engine| engine.place_as(cycle, class, &demand, ways.as_deref()));
+            let Some(placement) = placed else {
                 // Limits may leave an equal job other ways.
                 if !is_one_shut(ways.as_deref()) {
                     self.classes.fails(class, self.passes);
@@ -246,8 +251,7 @@ impl Engine {
         if !cycle.index.may_fit(self.classes.get(class)) {
             return None;
         }
-        let known = Known::Cores(cycle.index.cores());
-        Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
+        Search { known: cycle.known(demand), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
     }
 
     /// The least that the jobs of a class need.

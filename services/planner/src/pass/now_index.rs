@@ -66,6 +66,10 @@ impl NowIndex {
 
     /// Whether a job of the class may fit now; if not, it certainly does not.
     pub fn may_fit(&self, class: &Class) -> bool {
+        if class.demand.sharing.is_some() {
+            // It may have what is not free.
+            return true;
+        }
         if self.total < class.least_cores {
             return false;
         }

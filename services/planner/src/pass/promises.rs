@@ -62,6 +62,9 @@ impl Engine {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
+                if demand.fixed.is_some() {
+                    continue;
+                }
                 let start = slot.start.max(cycle.now);
                 if !is_kept
                     || !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now)
@@ -127,7 +130,8 @@ impl Engine {
     fn first_start(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<Found> {
         let is_pool = self.search(cycle.now).as_pool(&self.classes.get(class_id).demand).is_some();
         let is_monotone = self.search(cycle.now).is_monotone(&self.classes.get(class_id).demand);
-        if is_pool || !is_monotone || self.classes.get(class_id).is_moldable() {
+        let is_shared = self.classes.get(class_id).demand.sharing.is_some();
+        if is_pool || !is_monotone || is_shared || self.classes.get(class_id).is_moldable() {
             return self.first_start_of_any(cycle, place, class_id, is_pool);
         }
         if !cycle.sweeps.contains_key(&class_id)
@@ -151,11 +155,14 @@ impl Engine {
         class_id: ClassId,
         is_pool: bool,
     ) -> Option<Found> {
-        self.refresh_gaps(class_id, cycle.now);
         let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
         let ways = self.open_ways(place);
-        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
-        let found = search.earliest(self.classes.get(class_id), from, Timestamp::MAX)?;
+        let sharing = self.classes.get(class_id).demand.sharing.clone();
+        let found = self.viewed(sharing.as_ref(), |engine| {
+            engine.refresh_gaps(class_id, cycle.now);
+            let search = Search { ways: ways.as_deref(), ..engine.search(cycle.now) };
+            search.earliest(engine.classes.get(class_id), from, Timestamp::MAX)
+        })?;
         if is_pool {
             cycle.hints.insert(class_id, found.start);
         }
@@ -203,7 +210,9 @@ impl Engine {
         let demand = self.classes.get(class_id).demand.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
-        let Some(placement) = self.redeemed(&demand, &slot.placement, cycle.now) else {
+        let redeemed =
+            self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &slot.placement, cycle.now));
+        let Some(placement) = redeemed else {
             self.machine.take(&demand, &slot.placement, promise);
             return;
         };
@@ -215,7 +224,7 @@ impl Engine {
     }
 
     /// The same amounts on the same nodes, from what is free now.
-    fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
+    pub(super) fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
         if !self.machine.has_licences(demand, promised, now) {
             return None;
         }
@@ -249,7 +258,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(tasks) = entry.tasks.clone() else { return };
         let id = entry.id;
-        if cycle.index.is_empty() || !self.may_be_planned(cycle, place) {
+        if self.is_full(cycle) || !self.may_be_planned(cycle, place) {
             return;
         }
         for index in tasks.indices.iter().skip(1) {

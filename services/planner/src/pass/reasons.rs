@@ -41,7 +41,7 @@ impl Engine {
         }
         let is_hopeless = |component: &ComponentDemand, way: &Alternative| {
             let only = ComponentDemand { alternatives: [way.clone()].into(), ..component.clone() };
-            self.fate(&Demand { components: vec![only] }).is_some()
+            self.fate(&Demand { components: vec![only], sharing: None, fixed: None }).is_some()
         };
         let of_component = |component: &ComponentDemand| {
             component.alternatives.iter().map(|way| is_hopeless(component, way)).collect()

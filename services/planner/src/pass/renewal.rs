@@ -100,8 +100,10 @@ impl Engine {
                 continue;
             }
             let old = old.clone();
-            let is_by_gaps =
-                self.quotas.is_empty() && self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class));
+            let class = self.classes.get(entry.class);
+            let is_by_gaps = self.quotas.is_empty()
+                && class.demand.sharing.is_none()
+                && self.search(cycle.now).goes_by_gaps(class);
             let better = match is_by_gaps {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),
@@ -125,8 +127,10 @@ impl Engine {
     /// The best slot by a search from now on.
     fn better(&mut self, cycle: &Cycle, place: Place, old: &Slot) -> Option<Found> {
         let class_id = self.queue.class_at(place)?;
+        let class = self.classes.get(class_id);
         // What a quota gives back may be anywhere.
-        if self.quotas.is_empty() && !self.search(cycle.now).may_improve(self.classes.get(class_id), old) {
+        let is_plain = self.quotas.is_empty() && class.demand.sharing.is_none();
+        if is_plain && !self.search(cycle.now).may_improve(class, old) {
             return None;
         }
         let found = self.with_own_slot(cycle, place, old, Window { from: cycle.now, until: old.start })?;
@@ -253,15 +257,15 @@ impl Engine {
         let demand = self.classes.get(class_id).demand.clone();
         let promise = Holding::Promise { start: old.start };
         self.machine.lend(&demand, &old.placement, promise);
-        self.refresh_gaps(class_id, cycle.now);
-        let found = match self.quotas.is_empty() {
-            true => {
-                let ways = self.open_ways(place);
-                let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
-                search.earliest(self.classes.get(class_id), starts.from, starts.until)
+        let ways = self.open_ways(place);
+        let found = self.viewed(demand.sharing.as_ref(), |engine| {
+            engine.refresh_gaps(class_id, cycle.now);
+            if !engine.quotas.is_empty() {
+                return engine.find_without_own(cycle, place, (starts.from, starts.until));
             }
-            false => self.find_without_own(cycle, place, (starts.from, starts.until)),
-        };
+            let search = Search { ways: ways.as_deref(), ..engine.search(cycle.now) };
+            search.earliest(engine.classes.get(class_id), starts.from, starts.until)
+        });
         self.machine.take(&demand, &old.placement, promise);
         found
     }

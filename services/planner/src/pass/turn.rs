@@ -114,7 +114,7 @@ fn promises_of(cycle: &Cycle) -> Vec<Promise> {
 impl Turn {
     /// Whether a demand fits now in addition to all holdings and promises.
     pub fn fits(&self, demand: &Demand) -> bool {
-        self.engine.search(self.now).at(demand, self.now).is_some()
+        self.engine.fitting(demand, self.now).is_some()
     }
 
     /// The job in front that lets nobody have the nodes of this demand's queues.
@@ -129,7 +129,7 @@ impl Turn {
         for promise in &promises {
             engine.machine.lend(&promise.demand, &promise.placement, Holding::Promise { start: promise.start });
         }
-        let placement = engine.search(self.now).at(demand, self.now)?;
+        let placement = engine.fitting(demand, self.now)?;
         let until = expected_end(demand, &placement, self.now);
         let mut engine = self.engine.clone();
         engine.machine.take(demand, &placement, Holding::Run { until });

@@ -181,7 +181,7 @@ impl Engine {
 
     /// Starts a job if nothing refuses it; of an array as many tasks as possible, until the first one that is refused.
     fn visit(&mut self, cycle: &mut Cycle, visits: &mut Visits, place: Place) -> Result<(), Refusal> {
-        let Some(entry) = self.queue.get(place) else { return Ok(()) };
+        let Some(entry) = self.queue.get(place).filter(|_| !self.is_fixed(place)) else { return Ok(()) };
         let (id, tasks) = (entry.id, entry.tasks.clone());
         let Some(tasks) = tasks else { return self.visit_one(cycle, visits, place, id) };
         for index in tasks.indices.iter() {

@@ -41,12 +41,17 @@ impl Engine {
         if leaving.len() + staying.len() == 0 || self.is_behind_promise(cycle, &demand) {
             return None;
         }
+        // A run that the job may share with is not in its way (OAR-T-24).
+        if let Some(sharing) = &demand.sharing {
+            self.machine.open_view(sharing);
+        }
         let mut away: Vec<Run> = leaving.into_iter().filter_map(|job| self.lend_run(job)).collect();
         let is_coming = !away.is_empty() && self.has_room(cycle, wanted);
         let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, wanted, &staying, &mut away) };
         // Nobody is stopped for a job that a limit would keep from starting there.
         let found = self.room(cycle, wanted).filter(|found| !self.is_shut_out(cycle, place, found));
         self.put_back(away);
+        self.machine.close_view();
         if victims.is_empty() || found.is_none() {
             return found.filter(|_| is_coming);
         }

@@ -17,6 +17,7 @@ use muster_domain::{
     quotas::{self, Marks},
     requests,
     runs::Run,
+    sharing::Sharing,
     tasks::Elastic,
 };
 use muster_schemas::{
@@ -303,7 +304,11 @@ fn asked(job: &Job) -> Demand {
         deadline: component.deadline(),
         alternatives: component.shape.alternatives.clone(),
     };
-    Demand { components: job.components.iter().map(component).collect() }
+    Demand {
+        components: job.components.iter().map(component).collect(),
+        sharing: Sharing::of(job).map(Arc::new),
+        fixed: job.fixed_time(),
+    }
 }
 
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which

@@ -80,5 +80,5 @@ fn whole_nodes(
         deadline: None,
         alternatives: Arc::new([alternative]),
     };
-    Demand { components: vec![component] }
+    Demand { components: vec![component], sharing: None, fixed: None }
 }

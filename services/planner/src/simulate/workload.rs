@@ -192,7 +192,7 @@ impl<'h> Builder<'h> {
                 deadline: None,
                 alternatives: [alternative].into(),
             };
-            Arc::new(Demand { components: vec![component] })
+            Arc::new(Demand { components: vec![component], sharing: None, fixed: None })
         };
         let key = (queue, procs, estimate_seconds);
         self.demands.entry(key).or_insert_with_key(|(queue, ..)| make(queue)).clone()

@@ -102,7 +102,12 @@ impl<'p> After<'p> {
             let can_serve = |way: &usize| {
                 let alternatives = [component.alternatives[*way].clone()].into();
                 let only = ComponentDemand { alternatives, ..component.clone() };
-                hopeless(self.planned.world, self.planned.now, &Demand { components: vec![only] }).is_none()
+                hopeless(
+                    self.planned.world,
+                    self.planned.now,
+                    &Demand { components: vec![only], sharing: None, fixed: None },
+                )
+                .is_none()
             };
             let mut ways = (0..component.alternatives.len()).filter(can_serve).peekable();
             let is_shut = |way| {

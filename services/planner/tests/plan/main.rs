@@ -1,6 +1,7 @@
 //! The planner's decisions, with every plan checked by the ledger's rules.
 
 mod accounts;
+mod fixed;
 mod forecast;
 mod ordering;
 mod placement;
@@ -9,6 +10,7 @@ mod quotas;
 #[path = "../common/requests.rs"]
 mod requests;
 mod sleeping;
+mod sharing;
 mod suspended;
 mod turns;
 mod use_share;

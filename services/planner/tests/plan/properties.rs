@@ -11,7 +11,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection},
     event::{Actor, JobChange},
-    job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
+    job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType, WaitReason},
     policy::{
         Compare, FairShare, Limit, LimitPer, OnRefusal, OrderKey, Policy, Share, ShareTable, Starving, TurnRules,
         Turns, Visit,
@@ -80,15 +80,27 @@ prop_compose! {
     }
 }
 
+/// With whom a job shares its cores (OAR-T-40, OAR-T-80).
+fn sharing() -> impl Strategy<Value = JobType> {
+    prop_oneof![
+        3 => (any::<bool>(), any::<bool>()).prop_map(|(same_user, same_name)| JobType::Timesharing { same_user, same_name }),
+        2 => Just(JobType::Placeholder("w".into())),
+        2 => Just(JobType::Allowed("w".into())),
+    ]
+}
+
 prop_compose! {
     fn jobs()(
         components in one_or_two(components),
         array in prop::option::weighted(0.2, (1_u32..6, prop::option::of(1_u32..3))),
+        sharing in prop::option::weighted(0.4, sharing()),
     ) -> JobSpec {
         let array = array.filter(|_| components.len() == 1);
+        let sharing = sharing.filter(|_| components.len() == 1);
         JobSpec {
             components,
             array: array.map(|(tasks, max_running)| ArraySpec { indices: IndexSet::first_n(tasks), max_running }),
+            types: sharing.into_iter().collect(),
             working_directory: "/".into(),
             ..JobSpec::default()
         }

@@ -38,6 +38,8 @@ fn demand(cores: u32, walltime_seconds: Option<u64>) -> Arc<Demand> {
     let alternatives = Arc::new([Alternative { requests, walltime_seconds, ..Alternative::default() }]);
     Arc::new(Demand {
         components: vec![ComponentDemand { queue: "default".into(), reservation: None, deadline: None, alternatives }],
+        sharing: None,
+        fixed: None,
     })
 }
 

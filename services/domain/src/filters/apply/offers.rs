@@ -14,7 +14,7 @@ impl State {
         let Some(offer) = &chain.offer else { return };
         self.next_run = self.next_run.max(offer.run.0.saturating_add(1));
         if offer.growth {
-            offer.placement.shares().for_each(|share| self.take_share(offer.run, share));
+            offer.placement.shares().for_each(|share| self.take_share(id, offer.run, share));
         } else if offer.preempts.is_empty() {
             self.give_back_reserved(id);
             self.take_kept(id, offer.run, &offer.placement);
@@ -112,7 +112,7 @@ impl State {
     }
 
     fn take_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
-        placement.shares().for_each(|share| self.take_share(run, share));
+        placement.shares().for_each(|share| self.take_share(id, run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
     }

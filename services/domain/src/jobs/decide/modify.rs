@@ -8,6 +8,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid},
     dependencies,
     filters::Entry,
+    fixed,
     jobs::{
         self, Component, Job,
         decide::{
@@ -20,6 +21,7 @@ use crate::{
         self,
         fits::{self, Wish},
     },
+    sharing::Sharing,
     state::State,
     validate,
 };
@@ -194,6 +196,16 @@ fn is_beside_the_description(change: &JobChange) -> bool {
     *change == beside
 }
 
+/// Jobs find by their names with whom they share cores, so those keep theirs (OAR-T-40).
+fn require_same_name(job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let is_other = change.name.as_ref().is_some_and(|name| **name != *job.name);
+    let shares_by_name = matches!(Sharing::of(job), Some(Sharing::Peers { name: Some(_), .. }));
+    match is_other && shares_by_name {
+        true => Err(conflict(format!("job {} shares its cores with jobs of its name, and keeps it", job.id))),
+        false => Ok(()),
+    }
+}
+
 fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
     if change.max_running.is_some() {
         return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
@@ -201,7 +213,9 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
     if job.is_finished() {
         return Err(conflict(format!("job {} is over", job.id)));
     }
+    require_same_name(job, change)?;
     if job.is_waiting() {
+        fixed::decide::require_kept(job, change)?;
         if job.attempts == 0 {
             require_own(access.state, job, change)?;
         }

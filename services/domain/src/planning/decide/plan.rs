@@ -7,10 +7,12 @@ pub(crate) mod offers;
 use crate::{
     copies,
     decide::{Access, Decision, conflict, invalid, not_found},
+    fixed,
     jobs::Job,
-    nodes::{Licence, Node, Queue},
+    nodes::{Licence, Node, Queue, Spare},
     quotas::{self, Book},
     reservations,
+    sharing::Sharing,
     state::State,
 };
 use muster_schemas::{
@@ -22,7 +24,7 @@ use muster_schemas::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
         StartFacts,
     },
-    resources::{IndexSet, Placement},
+    resources::{NodeShare, Placement},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -67,6 +69,9 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     for preemption in preemptions {
         take(Some(PlanChange::Preemption), preemption.for_job, plan.preempt(preemption));
     }
+    let never = fixed::decide::refused(state, &reasons);
+    plan.started.extend(never.keys());
+    events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
     let record = PlanRecord {
@@ -133,6 +138,8 @@ pub(crate) struct Plan<'a> {
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
     arrays: BTreeMap<u64, u32>,
+    /// What jobs have got by the plan that share their cores with others.
+    sharers: Vec<(RunId, Sharing, NodeShare)>,
     /// Whether an operator orders the start: then queues do not count.
     is_ordered: bool,
     /// The time for which the plan was made.
@@ -159,6 +166,7 @@ impl<'a> Plan<'a> {
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
+            sharers: Vec::new(),
             is_ordered: false,
             planned_at: now,
             quotas: None,
@@ -168,6 +176,7 @@ impl<'a> Plan<'a> {
     /// Starts a job: at once, or with an offer if filters judge the start.
     fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        fixed::decide::check_start(job, self.now)?;
         self.may_start(job)?;
         self.check_array(job, id)?;
         if self.is_asked(job) {
@@ -191,7 +200,8 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             return Ok(vec![self.offer(job, id, run, placement)]);
         }
-        let mut events = vec![Event::RunAllocated { job: id, run, placement: Arc::new(placement) }];
+        let mut events: Vec<Event> = fixed::decide::shortened(job, self.now).into_iter().collect();
+        events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
             events.push(Event::RunBackfilled { job: id, run });
         }
@@ -286,7 +296,8 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            self.change_node(share.node, |node| node.take(run, share, &IndexSet::new()));
+            self.change_node(share.node, |node| node.take(run, share, &Spare::default()));
+            self.sharers.extend(Sharing::of(job).map(|sharing| (run, sharing, share.clone())));
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -303,6 +314,39 @@ impl<'a> Plan<'a> {
         if id.index.is_some() {
             *self.arrays.entry(id.number).or_default() += 1;
         }
+    }
+
+    /// What others hold of a node, by the state and by the plan, that a job may overlap.
+    fn open_to(&self, job: &Job, node: NodeId) -> Spare {
+        let mut open = self.state.open_to(job, node);
+        let Some(own) = Sharing::of(job).filter(|_| !self.sharers.is_empty()) else { return open };
+        let on_node = || self.sharers.iter().filter(|(.., share)| share.node == node);
+        for (run, _, share) in on_node().filter(|(_, sharing, _)| own.admits(sharing)) {
+            open.cores = open.cores.union(&share.cores);
+            open.gpus = open.gpus.union(&share.gpus);
+            open.runs.insert(*run);
+        }
+        for (run, _, share) in on_node().filter(|(_, sharing, _)| !own.admits(sharing)) {
+            open.cores = open.cores.difference(&share.cores);
+            open.gpus = open.gpus.difference(&share.gpus);
+            open.exclusive = open.exclusive.or(share.exclusive.then_some(*run));
+        }
+        open
+    }
+
+    /// After a run has given back a share of a node: what others hold that shared it is not free.
+    fn keep_shared(&mut self, node: NodeId, from: RunId) {
+        let mut held = self.state.held_by_sharers(node, from);
+        for (run, _, share) in self.sharers.iter().filter(|(run, _, share)| share.node == node && *run != from) {
+            held.cores = held.cores.union(&share.cores);
+            held.gpus = held.gpus.union(&share.gpus);
+            held.exclusive = held.exclusive.or(share.exclusive.then_some(*run));
+            held.runs.insert(*run);
+        }
+        self.change_node(node, |node| {
+            node.keep(&held);
+            Ok(())
+        });
     }
 
     /// Changes a node as seen by the plan. What the change takes and gives back was checked before.
@@ -337,7 +381,9 @@ impl<'a> Plan<'a> {
 
     fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
         let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
-        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
+        // The promise of a fixed start stays, whatever a planner says.
+        let stays = |job: &&Job| job.slot.is_some() && job.fixed_time().is_some();
+        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job) && !stays(&job))
     }
 
     /// A backfill pass, without jobs that no longer wait; `None` if it is not the next one.

@@ -2,7 +2,7 @@
 
 use crate::{
     jobs::{Component, Job},
-    nodes::{self, Licence, Node, state::gpu_count},
+    nodes::{self, Licence, Node, Spare, state::gpu_count},
     planning::decide::plan::Plan,
     requests,
     runs::Run,
@@ -12,7 +12,7 @@ use crate::{
 use muster_schemas::{
     NodeId, RunId, Timestamp,
     energy::PowerRule,
-    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+    resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, Placement, Sharing},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ impl Plan<'_> {
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
             let alternative = alternative.ok_or("the alternative does not exist")?;
-            self.check_component(component, alternative, placed, None)?;
+            self.check_component((job, component), alternative, placed, None)?;
             check_amounts(self.state, alternative, placed)?;
             self.check_reservations(job, component, placed)?;
             for (name, count) in &alternative.licences {
@@ -103,7 +103,7 @@ impl Plan<'_> {
         for (component, placed) in job.components.iter().zip(&added.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
             let alternative = alternative.ok_or("the alternative does not exist")?;
-            self.check_component(component, alternative, placed, Some(run.id))?;
+            self.check_component((job, component), alternative, placed, Some(run.id))?;
             self.check_reservations(job, component, placed)?;
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Plan<'_> {
     /// `own` is the run that grows, if it already has shares of the nodes.
     fn check_component(
         &self,
-        component: &Component,
+        (job, component): (&Job, &Component),
         alternative: &Alternative,
         placed: &ComponentPlacement,
         own: Option<RunId>,
@@ -132,7 +132,7 @@ impl Plan<'_> {
                 let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
                 return Err(format!("node {name} is closed until {}{because}", closure.until));
             }
-            check_share(self.state, node, share, own)?;
+            check_share(self.state, node, share, own, &self.open_to(job, node.id))?;
             check_stay(node, alternative, self.now)?;
         }
         Ok(())
@@ -181,22 +181,34 @@ fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a share is free on its node.
-fn check_share(state: &State, node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
+/// Whether a share is free on its node, or `open` to the job.
+fn check_share(
+    state: &State,
+    node: &Node,
+    share: &NodeShare,
+    own: Option<RunId>,
+    open: &Spare,
+) -> Result<(), String> {
     let name = &node.spec.name;
-    let is_other = |run: &RunId| Some(*run) != own;
+    let is_other = |run: &RunId| Some(*run) != own && !open.runs.contains(run);
+    let lacks = |free: &IndexSet, open: &IndexSet, wanted: &IndexSet| {
+        !free.contains_all(wanted) && !free.union(open).contains_all(wanted)
+    };
     let gets = |gpu: u32| share.gpus.contains(gpu);
     // A run that grows cannot wait for a node to wake.
     let takes_jobs = if own.is_some() { state.takes_jobs_now(node) } else { state.takes_jobs(node) };
     let problem = if !takes_jobs {
         "is not available"
-    } else if node.exclusive.as_ref().is_some_and(is_other) {
+    } else if open.exclusive.is_some() || node.exclusive.as_ref().is_some_and(is_other) {
         "is used exclusively by another job"
     } else if share.exclusive && node.runs.iter().any(is_other) {
         "is not empty, and the job wants it for itself"
-    } else if !nodes::validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
+    } else if !nodes::validate::within(&share.cores, node.spec.cores)
+        || lacks(&node.free_cores, &open.cores, &share.cores)
+    {
         "does not have these cores free"
-    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus)
+    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec))
+        || lacks(&node.free_gpus, &open.gpus, &share.gpus)
     {
         "does not have these GPUs free"
     } else if let Some(fault) = node.gpu_faults.iter().find(|fault| gets(fault.gpu)) {

@@ -1,12 +1,12 @@
 //! Runs that grow, shrink and make way for others.
 
-use crate::{jobs::Job, planning::decide::plan::Plan, runs::Run, state::State, tasks};
+use crate::{jobs::Job, nodes::Spare, planning::decide::plan::Plan, runs::Run, state::State, tasks};
 use muster_schemas::{
     JobId, RunId,
     event::Event,
     filter::Offer,
     plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
-    resources::{IndexSet, Placement},
+    resources::Placement,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,7 +25,7 @@ impl<'a> Plan<'a> {
             self.may_be_asked(job)?;
         }
         for share in added.shares() {
-            self.change_node(share.node, |node| node.take(run.id, share, &IndexSet::new()));
+            self.change_node(share.node, |node| node.take(run.id, share, &Spare::default()));
         }
         self.started.insert(id);
         let (run, placement) = (run.id, Arc::new(added));

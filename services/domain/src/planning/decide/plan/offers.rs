@@ -127,6 +127,7 @@ impl<'a> Plan<'a> {
     fn give_back(&mut self, job: &Job, run: RunId, placement: &Placement) {
         for share in placement.shares() {
             self.change_node(share.node, |node| node.give_back(run, share, false));
+            self.keep_shared(share.node, run);
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -178,6 +179,7 @@ pub(crate) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Re
     for share in offer.placement.shares() {
         let keeps_rest = run.share(share.node).is_some();
         plan.change_node(share.node, |node| node.give_back_part(run.id, share, (false, keeps_rest)));
+        plan.keep_shared(share.node, run.id);
     }
     plan.check_addition(job, run, &offer.placement)
 }

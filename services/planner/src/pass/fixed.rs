@@ -1,0 +1,111 @@
+//! Jobs with a fixed start (OAR-G-11, OAR-G-13): promised before all others or refused, and kept by every policy.
+
+use super::Cycle;
+use crate::{
+    engine::Engine,
+    machine::Holding,
+    model::{Demand, Slot},
+    queue::Place,
+};
+use muster_domain::fixed::FixedTime;
+use muster_schemas::{JobId, Timestamp, job::WaitReason, resources::Alternative};
+use std::sync::Arc;
+
+impl Engine {
+    /// Whether the start of the job at a place is fixed.
+    pub(super) fn is_fixed(&self, place: Place) -> bool {
+        self.fixed_jobs > 0 && self.fixed_time(place).is_some()
+    }
+
+    fn fixed_time(&self, place: Place) -> Option<FixedTime> {
+        self.queue.class_at(place).and_then(|class| self.classes.get(class).demand.fixed)
+    }
+
+    /// Places without those of jobs whose start is fixed; `None` if there are no such jobs.
+    pub(super) fn without_fixed(&self, sorted: &[Place]) -> Option<Vec<Place>> {
+        let others = || sorted.iter().copied().filter(|place| !self.is_fixed(*place)).collect();
+        (self.fixed_jobs > 0).then(others)
+    }
+
+    /// Promises or refuses what the jobs with fixed starts ask for, in the order of their submission, and starts those
+    /// whose time has come.
+    pub(super) fn keep_fixed(&mut self, cycle: &mut Cycle) {
+        if self.fixed_jobs == 0 {
+            return;
+        }
+        let entries = self.queue.entries().filter(|entry| self.classes.get(entry.class).demand.fixed.is_some());
+        let mut fixed: Vec<JobId> = entries.map(|entry| entry.id).collect();
+        fixed.retain(|job| !cycle.left_out.contains(job));
+        fixed.sort_unstable();
+        for place in fixed.into_iter().filter_map(|job| self.queue.place_of(job)).collect::<Vec<_>>() {
+            let is_promised = self.queue.get(place).is_some_and(|entry| entry.slot.is_some());
+            if !is_promised {
+                self.promise_fixed(cycle, place);
+            }
+            self.start_fixed(cycle, place);
+        }
+    }
+
+    fn promise_fixed(&mut self, cycle: &mut Cycle, place: Place) {
+        let (Some(class), Some(time)) = (self.queue.class_at(place), self.fixed_time(place)) else { return };
+        let demand = self.classes.get(class).demand.clone();
+        let start = time.start.max(cycle.now);
+        let wanted = lasting(&demand, time.seconds_left(cycle.now));
+        let found = self.viewed(demand.sharing.as_ref(), |engine| engine.search(cycle.now).at(&wanted, start));
+        if let Some(placement) = found {
+            return self.change_slot(cycle, place, Some(Slot { start, placement: Arc::new(placement) }));
+        }
+        let later = self.viewed(demand.sharing.as_ref(), |engine| {
+            engine.refresh_gaps(class, cycle.now);
+            engine.search(cycle.now).earliest_start(&demand, start, Timestamp::MAX)
+        });
+        let when =
+            later.map_or("it could never start".to_owned(), |found| format!("it could start at {}", found.start));
+        if let Some(entry) = self.queue.get(place) {
+            // The ledger ends the job for this reason, so it is told even if nobody wants reasons.
+            cycle.tell(entry.id, WaitReason::NeverFits(format!("no room at {start}; {when}")));
+        }
+    }
+
+    /// Starts the job on its promised nodes once all of them take jobs and the resources are free.
+    fn start_fixed(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let (id, Some(slot)) = (entry.id, entry.slot.clone()) else { return };
+        if slot.start > cycle.now {
+            return cycle.wake_at(slot.start);
+        }
+        let is_available = |node| self.machine.node(node).is_some_and(|node| node.is_available);
+        if !slot.placement.shares().all(|share| is_available(share.node))
+            || self.policy.starts_nothing.is_some()
+            || self.is_shut(cycle, entry)
+            || !self.queues_start(place)
+            || cycle.is_full(self.policy.max_starts)
+            || self.is_limited_to_less(cycle, place, &self.usage_at(place, &slot.placement))
+        {
+            return;
+        }
+        let Some(class) = self.queue.class_at(place) else { return };
+        let demand = self.classes.get(class).demand.clone();
+        let promise = Holding::Promise { start: slot.start };
+        self.machine.lend(&demand, &slot.placement, promise);
+        let redeemed =
+            self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &slot.placement, cycle.now));
+        match redeemed {
+            Some(placement) => {
+                self.take_start(cycle, place, id, placement);
+                cycle.given_up.push((demand, slot.placement, promise));
+            }
+            None => self.machine.take(&demand, &slot.placement, promise),
+        }
+    }
+}
+
+/// The demand for as long as this.
+fn lasting(demand: &Demand, seconds: u64) -> Demand {
+    let mut demand = demand.clone();
+    for component in &mut demand.components {
+        let shorter = |way: &Alternative| Alternative { walltime_seconds: Some(seconds), ..way.clone() };
+        component.alternatives = component.alternatives.iter().map(shorter).collect();
+    }
+    demand
+}
