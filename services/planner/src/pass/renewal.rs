@@ -101,9 +101,8 @@ impl Engine {
             }
             let old = old.clone();
             let class = self.classes.get(entry.class);
-            let is_by_gaps = self.quotas.is_empty()
-                && class.demand.sharing.is_none()
-                && self.search(cycle.now).goes_by_gaps(class);
+            let is_by_gaps =
+                self.quotas.is_empty() && class.demand.sharing.is_none() && self.search(cycle.now).goes_by_gaps(class);
             let better = match is_by_gaps {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),

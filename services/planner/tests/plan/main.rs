@@ -9,8 +9,8 @@ mod properties;
 mod quotas;
 #[path = "../common/requests.rs"]
 mod requests;
-mod sleeping;
 mod sharing;
+mod sleeping;
 mod suspended;
 mod turns;
 mod use_share;

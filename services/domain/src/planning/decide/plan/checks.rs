@@ -182,13 +182,7 @@ fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
 }
 
 /// Whether a share is free on its node, or `open` to the job.
-fn check_share(
-    state: &State,
-    node: &Node,
-    share: &NodeShare,
-    own: Option<RunId>,
-    open: &Spare,
-) -> Result<(), String> {
+fn check_share(state: &State, node: &Node, share: &NodeShare, own: Option<RunId>, open: &Spare) -> Result<(), String> {
     let name = &node.spec.name;
     let is_other = |run: &RunId| Some(*run) != own && !open.runs.contains(run);
     let lacks = |free: &IndexSet, open: &IndexSet, wanted: &IndexSet| {
