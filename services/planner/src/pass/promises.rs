@@ -100,12 +100,16 @@ impl Engine {
             return false;
         }
         let Some(class_id) = self.queue.class_at(place) else { return false };
+        let sharing = self.classes.get(class_id).demand.sharing.clone();
         let found = match self.quotas.is_empty() {
             true => self.first_start(cycle, place, class_id),
-            false => match self.first_start_in_quotas(cycle, place, class_id) {
-                Ok(found) => found,
-                Err(NeverHolds) => return false,
-            },
+            false => {
+                let in_quotas = |engine: &mut Self| engine.first_start_in_quotas(cycle, place, class_id);
+                match self.viewed(sharing.as_ref(), in_quotas) {
+                    Ok(found) => found,
+                    Err(NeverHolds) => return false,
+                }
+            }
         };
         match found {
             // The job could not start, and would only keep others from the promised resources.

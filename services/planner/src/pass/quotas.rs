@@ -111,8 +111,9 @@ impl Engine {
         let Some(holder) = self.queue.get(place).map(|entry| entry.holder.clone()) else { return Ok(None) };
         let class = self.classes.get(class_id);
         let search = self.search(cycle.now);
-        let is_steady =
-            !class.has_choice() && (search.as_pool(&class.demand).is_some() || search.is_monotone(&class.demand));
+        let is_steady = class.demand.sharing.is_none()
+            && !class.has_choice()
+            && (search.as_pool(&class.demand).is_some() || search.is_monotone(&class.demand));
         let key = (class_id, holder);
         let hint = cycle.quota_hints.get(&key).copied().filter(|_| is_steady);
         if !search.only_grows {
