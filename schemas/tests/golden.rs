@@ -107,6 +107,7 @@ fn job() -> JobSpec {
                 warning: Some(WarningSignal { signal: 10, seconds_before_end: 60 }),
                 kill_grace_seconds: Some(5),
                 container: None,
+                stage_in: None,
             },
             alternatives: vec![Alternative {
                 requests: vec![request()],
@@ -145,6 +146,8 @@ fn job() -> JobSpec {
         staging: vec![ComponentStaging { component: 0, directives: vec!["#DW".into()], ..ComponentStaging::default() }],
         cancelled_if_never_met: true,
         copies: FileCopies::default(),
+        kinds: Vec::new(),
+        exceeds_quotas: false,
     }
 }
 

@@ -123,7 +123,8 @@ mod tests {
         let (begin, beats) = (Instant::now(), Beats::new());
         let mut liveness = Liveness::new(begin);
         let mut state = state();
-        let properties = BTreeMap::from([(NodeSpec::PULL.to_owned(), true.into())]);
+        let properties =
+            BTreeMap::from([(NodeSpec::PULL.to_owned(), muster_schemas::resources::PropertyValue::Flag(true))]);
         let node = state.node_by_name("n1").expect("it was added");
         let spec = NodeSpec { properties, ..(*node.spec).clone() };
         let event = Event::NodeChanged { node: NodeId(0), spec: Arc::new(spec) };

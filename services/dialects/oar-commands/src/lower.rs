@@ -586,6 +586,7 @@ mod tests {
                 has_besteffort_class: true,
                 request: String::new(),
                 parameters: Vec::new(),
+                starts_after_any_end: false,
                 now: 1_000_000,
             };
             lower(&submission, &context, &mut Vec::new())

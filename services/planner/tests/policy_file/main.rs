@@ -528,6 +528,7 @@ fn policy() -> impl Strategy<Value = Policy> {
             max_starts,
             turns,
             starts_nothing,
+            use_share: None,
             sources: Vec::new(),
         })
         .prop_filter("limits of the same jobs", |policy| policy.faults().is_empty())
