@@ -98,6 +98,9 @@ pub struct ClusterSettings {
     pub attributes: BTreeMap<String, String>,
     /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
     pub is_idle: bool,
+    /// Whether the runs inside a planning domain are ended with the job that holds their resources. Otherwise they keep
+    /// those until they end.
+    pub ends_domain_jobs: bool,
 }
 
 impl Default for ClusterSettings {
@@ -116,6 +119,7 @@ impl Default for ClusterSettings {
             max_jobs: 10_000_000,
             attributes: BTreeMap::new(),
             is_idle: false,
+            ends_domain_jobs: false,
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod command;
 pub mod content;
 pub mod copies;
 pub mod crontab;
+pub mod domains;
 pub mod event;
 pub mod external_planner;
 pub mod fair_tree;

@@ -52,6 +52,7 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
     pub attributes: Option<BTreeMap<String, String>>,
     pub is_idle: Option<bool>,
+    pub ends_domain_jobs: Option<bool>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -166,6 +167,7 @@ impl ClusterSettingsChange {
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
             is_idle: named.is_idle.unwrap_or(base.is_idle),
+            ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
         }
     }
 }
@@ -238,6 +240,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             max_jobs: Some(settings.max_jobs),
             attributes: Some(settings.attributes),
             is_idle: Some(settings.is_idle),
+            ends_domain_jobs: Some(settings.ends_domain_jobs),
         }
     }
 }

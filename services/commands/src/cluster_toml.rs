@@ -111,6 +111,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         max_jobs,
         attributes,
         is_idle,
+        ends_domain_jobs,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -126,6 +127,9 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_attributes(text, attributes);
     if *is_idle {
         let _ = writeln!(text, "is_idle = true");
+    }
+    if *ends_domain_jobs {
+        let _ = writeln!(text, "ends_domain_jobs = true");
     }
 }
 

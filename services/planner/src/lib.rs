@@ -76,6 +76,7 @@
 
 pub mod chart;
 mod class;
+pub mod domains;
 mod engine;
 pub mod explain;
 pub mod forecast;

@@ -20,6 +20,8 @@ impl Index {
         for run in state.runs() {
             index.move_run(run.id, None, run.due());
             index.lent.extend(run.has_lent().then_some(run.id));
+            let opens = state.job(run.job).is_some_and(|job| job.opens_domain().is_some());
+            index.openers.extend(opens.then_some(run.id));
         }
         for id in index.elastic.clone() {
             index.move_tasks(id, task_keys(state, id));

@@ -51,6 +51,9 @@ impl State {
 
     /// A run takes a share of a node, if the node exists.
     pub(crate) fn take_share(&mut self, run: RunId, share: &NodeShare) {
+        if self.take_inside(run, share) {
+            return;
+        }
         let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
         let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
         self.require(taken.unwrap_or(Ok(())));
@@ -58,13 +61,20 @@ impl State {
 
     /// A run gives back a share of a node, if the node exists.
     pub(crate) fn give_back_share(&mut self, run: RunId, share: &NodeShare, lends_cores: bool) {
+        if self.give_back_inside(run, share, false) {
+            return;
+        }
         let given_back = self.nodes.get_mut(&share.node).map(|node| node.give_back(run, share, lends_cores));
         self.require(given_back.unwrap_or(Ok(())));
+        self.leave_inner_runs(run, share);
         self.keep_from_free(share.node, run);
     }
 
     /// A run gives back part of its share of a node, and keeps the rest, if any.
     pub(crate) fn give_back_part(&mut self, run: RunId, part: &NodeShare, how: (bool, bool)) {
+        if self.give_back_inside(run, part, how.1) {
+            return;
+        }
         let given_back = self.nodes.get_mut(&part.node).map(|node| node.give_back_part(run, part, how));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(part.node, run);

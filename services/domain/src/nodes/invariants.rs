@@ -22,27 +22,30 @@ struct User<'a> {
     run: RunId,
     claim: Claim,
     share: &'a NodeShare,
+    /// Whether it lies inside another run, which has it of the node.
+    is_inside: bool,
 }
 
 impl<'a> Users<'a> {
     pub(crate) fn of(state: &'a State) -> Self {
         let mut users = Self(BTreeMap::new());
-        state.runs().for_each(|run| users.add(run.id, run.claim(), &run.placement));
+        state.runs().for_each(|run| users.add(state, run.id, run.claim(), &run.placement));
         for filters in state.jobs().filter_map(|job| job.filters.as_deref()) {
             if let Some((run, placement)) = filters.kept() {
-                users.add(run, Claim::Has, placement);
+                users.add(state, run, Claim::Has, placement);
             }
             let chain = filters.chain.as_ref();
             if let Some(offer) = chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
-                users.add(offer.run, Claim::Has, &offer.placement);
+                users.add(state, offer.run, Claim::Has, &offer.placement);
             }
         }
         users
     }
 
-    fn add(&mut self, run: RunId, claim: Claim, placement: &'a Placement) {
+    fn add(&mut self, state: &State, run: RunId, claim: Claim, placement: &'a Placement) {
         for share in placement.shares() {
-            self.0.entry(share.node).or_default().push(User { run, claim, share });
+            let is_inside = state.holder_of(run, share).is_some();
+            self.0.entry(share.node).or_default().push(User { run, claim, share, is_inside });
         }
     }
 }
@@ -58,6 +61,7 @@ pub(crate) fn node(users: &Users, node: &Node) -> Result<(), String> {
     let users = users.0.get(&node.id).map_or(&[][..], Vec::as_slice);
     let runs: BTreeSet<RunId> = users.iter().map(|user| user.run).collect();
     ensure(runs == node.runs, || format!("node {name} lists runs {:?}, {runs:?} have a share of it", node.runs))?;
+    let users: Vec<&User> = users.iter().filter(|user| !user.is_inside).collect();
     let having = || users.iter().filter(|user| user.claim == Claim::Has);
     for User { run: id, share, .. } in having() {
         ensure(cores.intersection(&share.cores).is_empty(), || {
@@ -69,7 +73,7 @@ pub(crate) fn node(users: &Users, node: &Node) -> Result<(), String> {
             ensure(having().count() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
         }
     }
-    for User { run: id, share, .. } in users {
+    for User { run: id, share, .. } in &users {
         ensure(gpus.intersection(&share.gpus).is_empty(), || format!("node {name}: a GPU of run {id} is used twice"))?;
         gpus = gpus.union(&share.gpus);
         memory += share.memory_bytes;

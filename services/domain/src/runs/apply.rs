@@ -49,6 +49,9 @@ impl State {
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
         self.index.move_run(run.id, None, run.due());
+        if self.job(id).is_some_and(|job| job.opens_domain().is_some()) {
+            self.index.openers.insert(run.id);
+        }
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
             // An array has started once its last task has.
@@ -129,6 +132,7 @@ impl State {
         self.index.move_run(run.id, run.due(), None);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);
+        self.index.openers.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
         self.count_fair_use(id, &run, now);

@@ -230,6 +230,12 @@ const CLUSTER: Section = Section {
             "The planner starts no jobs. Running jobs continue, and jobs can be submitted.",
         ),
         key(
+            "ends_domain_jobs",
+            Kind::Boolean,
+            "false",
+            "End the runs inside a planning domain with the job that holds their resources.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

@@ -2,6 +2,7 @@
 
 use super::{Holding, Window};
 use crate::{
+    domains::domain_of,
     free::FreeNode,
     model::Closure,
     timeline::{Counts, GPU_MODELS, Line},
@@ -33,6 +34,8 @@ pub(crate) struct MachineNode {
     pub(super) promises: u32,
     /// How often its free resources have changed.
     pub version: u32,
+    /// The name of the planning domain that it is a part of; `None` for a real node.
+    pub(super) domain: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,7 @@ impl MachineNode {
             unused: Counts::default(),
             promises: 0,
             version: 0,
+            domain: None,
             spec,
         };
         node.unused = node.all();
@@ -82,7 +86,7 @@ impl MachineNode {
     }
 
     /// Its GPUs that cannot be used.
-    pub(super) fn faulty_gpus(&self) -> IndexSet {
+    pub fn faulty_gpus(&self) -> IndexSet {
         (0..).zip(&self.gpu_model).filter(|(_, model)| model.is_none()).map(|(gpu, _)| gpu).collect()
     }
 
@@ -118,6 +122,30 @@ impl MachineNode {
     /// Whether its cores are all alike, and nobody gets particular ones.
     pub fn is_pool(&self) -> bool {
         self.free_now.is_none()
+    }
+
+    /// The times in which it serves no job.
+    pub fn closures(&self) -> &[Closure] {
+        &self.closures
+    }
+
+    /// Whether it is a real node or, for jobs of a planning domain, a part of that.
+    pub fn is_for(&self, reservation: Option<&str>) -> bool {
+        match &self.domain {
+            None => reservation.is_none_or(|name| domain_of(name).is_none()),
+            Some(own) => reservation == Some(own),
+        }
+    }
+
+    /// Whether it is a part of a planning domain that serves the jobs there.
+    pub fn is_exposed(&self) -> bool {
+        let own = self.domain.as_ref();
+        own.is_some_and(|own| self.reservations.iter().any(|(.., name)| name == own))
+    }
+
+    /// Whether it is a real node, and no part of a planning domain.
+    pub fn is_real(&self) -> bool {
+        self.domain.is_none()
     }
 
     /// Whether the node serves jobs in this reservation (or in none) throughout a window.

@@ -2,6 +2,7 @@
 
 use super::{Cycle, Verdict, components::Ruled};
 use crate::{
+    domains::domain_of,
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
@@ -109,6 +110,11 @@ impl Engine {
         let demand = &self.classes.get(entry.class).demand;
         let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
         match reservation {
+            Some(name) if let Some(domain) = domain_of(name) => {
+                let reason = format!("room before planning domain {domain} ends");
+                self.tell(cycle, place, WaitReason::Resources(reason));
+                false
+            }
             Some(name) => {
                 let reason = format!("it does not fit into reservation {name} before that ends");
                 self.tell(cycle, place, WaitReason::Resources(reason));

@@ -107,5 +107,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),
         is_idle: changed(&before.is_idle, &after.is_idle),
+        ends_domain_jobs: changed(&before.ends_domain_jobs, &after.ends_domain_jobs),
     }
 }

@@ -21,7 +21,7 @@ use muster_schemas::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
         StartFacts,
     },
-    resources::{IndexSet, Placement},
+    resources::{IndexSet, NodeShare, Placement},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,6 +124,10 @@ pub(crate) struct Plan<'a> {
     arrays: BTreeMap<u64, u32>,
     /// Whether an operator orders the start: then queues do not count.
     is_ordered: bool,
+    /// Shares inside planning domains that the plan has given.
+    inside: Vec<(RunId, NodeShare)>,
+    /// Runs whose kept shares inside domains count as free.
+    given_back: BTreeSet<RunId>,
 }
 
 impl<'a> Plan<'a> {
@@ -145,7 +149,27 @@ impl<'a> Plan<'a> {
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
             is_ordered: false,
+            inside: Vec::new(),
+            given_back: BTreeSet::new(),
         }
+    }
+
+    pub(crate) fn state(&self) -> &'a State {
+        self.state
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether what is kept under this number counts as free.
+    pub(crate) fn is_given_back(&self, run: RunId) -> bool {
+        self.given_back.contains(&run)
+    }
+
+    /// The shares inside planning domains that the plan has given.
+    pub(crate) fn given_inside(&self) -> impl Iterator<Item = (RunId, &NodeShare)> {
+        self.inside.iter().map(|(run, share)| (*run, share))
     }
 
     /// Starts a job: at once, or with an offer if filters judge the start.
@@ -248,7 +272,11 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            self.change_node(share.node, |node| node.take(run, share, &IndexSet::new()));
+            if job.domain().is_some() {
+                self.inside.push((run, share.clone()));
+            } else {
+                self.change_node(share.node, |node| node.take(run, share, &IndexSet::new()));
+            }
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
