@@ -17,7 +17,7 @@ use muster_oar::{
     request::demand::Alternative as Shape,
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, Timestamp, domains,
     job::{
         Checkpoint, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType, Launch, Notification,
         Occasion, Program, RequeuePolicy, Sink,
@@ -172,6 +172,7 @@ fn refuse_unsupported(
     for one in &submission.types {
         let why = match &one.kind {
             Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
+            Kind::Container(_) | Kind::Inner(_) => continue,
             Kind::NoQuotas => {
                 warnings.push("the type no_quotas has no effect here".to_owned());
                 continue;
@@ -310,6 +311,8 @@ fn types(submission: &Submission) -> Vec<JobType> {
     let kind = |one: &muster_oar::options::types::Type| match one.kind {
         Kind::BestEffort => Some(JobType::BestEffort { requeue }),
         Kind::Noop(_) => Some(JobType::Noop),
+        Kind::Container(ref name) => Some(domains::opening(name.as_deref())),
+        Kind::Inner(ref container) => Some(domains::entering(container)),
         _ => None,
     };
     submission.types.iter().filter_map(kind).collect()
@@ -487,9 +490,7 @@ mod tests {
     /// OAR-T-01, OAR-T-20, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in
-            ["container", "timesharing=*,*", "deploy", "cosystem", "placeholder=x", "expire=2030-01-01 00:00:00"]
-        {
+        for kind in ["timesharing=*,*", "deploy", "cosystem", "placeholder=x", "expire=2030-01-01 00:00:00"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -507,6 +508,17 @@ mod tests {
             (part.begin, part.deadline),
             (Some(Timestamp(1_036_800_000_000)), Some(Timestamp(1_123_200_000_000)))
         );
+    }
+
+    /// OAR-T-10, OAR-T-17: a container opens a planning domain, with a name or its id; an inner job runs in one.
+    #[test]
+    fn containers_open_domains() {
+        let kinds = |line: &[&str]| job(line).types;
+        assert_eq!(kinds(&["-t", "container", "true"]), [JobType::Container]);
+        assert_eq!(kinds(&["-t", "container=course", "true"]), [JobType::OpensDomain("course".into())]);
+        assert_eq!(kinds(&["-t", "inner=42", "true"]), [JobType::Inner(JobId::job(42))]);
+        let both = kinds(&["-t", "container", "-t", "inner=course", "true"]);
+        assert_eq!(both, [JobType::Container, JobType::InDomain("course".into())]);
     }
 
     /// OAR-R-15, OAR-G-08

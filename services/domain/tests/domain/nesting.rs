@@ -93,7 +93,8 @@ fn jobs_inside_start_on_what_is_held_for_them_and_nowhere_else() {
     let second = inside(&mut cluster, container, 1, 1);
     refused(&mut cluster, second, core.clone(), "does not have these cores free");
     let root_job = cluster.submit("ada", job(1, 1));
-    refused(&mut cluster, root_job, on(&cluster, &["node1"], 1..=1), "does not have these cores free");
+    let cores = on(&cluster, &["node1"], 1..=1);
+    refused(&mut cluster, root_job, cores, "does not have these cores free");
     cluster.pass(400);
     let other = on(&cluster, &["node1"], 1..=1);
     starts(&mut cluster, second, other.clone(), &["node1"]);
@@ -104,7 +105,8 @@ fn jobs_inside_start_on_what_is_held_for_them_and_nowhere_else() {
     starts(&mut cluster, third, core, &["node1"]);
     cluster.pass(1);
     let late = inside(&mut cluster, container, 1, 1);
-    refused(&mut cluster, late, on(&cluster, &["node2"], 0..=0), "and planning domain 1 there until");
+    let cores = on(&cluster, &["node2"], 0..=0);
+    refused(&mut cluster, late, cores, "and planning domain 1 there until");
     cluster.assert_replays();
 }
 
@@ -192,9 +194,10 @@ fn what_waits_inside_outlasts_a_requeue_of_the_container() {
     cluster.end(run, "node2", ExitStatus::Code(0));
     assert!(cluster.tick().is_empty());
     assert_eq!(cluster.outcome(waiting), None);
-    cluster.start(container, &["node3"], 2);
+    cluster.start(container, &["node2", "node3"], 2);
     cluster.pass(1);
-    refused(&mut cluster, waiting, on(&cluster, &["node1"], 0..=0), "nobody holds these cores");
+    let cores = on(&cluster, &["node1"], 0..=0);
+    refused(&mut cluster, waiting, cores, "nobody holds these cores");
 }
 
 /// OAR-T-15, OAR-T-13: domains that do not exist, names that are numbers, and what cannot be combined are refused.
@@ -296,7 +299,8 @@ fn a_domain_has_the_resources_of_all_jobs_of_its_name() {
     cluster.end(first_run, "node1", ExitStatus::Code(0));
     assert!(cluster.tick().is_empty(), "the domain still has a job");
     let later = cluster.submit("bob", within);
-    refused(&mut cluster, later, on(&cluster, &["node1", "node2"], 1..=1), "nobody holds these cores");
+    let cores = on(&cluster, &["node1", "node2"], 1..=1);
+    refused(&mut cluster, later, cores, "nobody holds these cores");
     cluster.assert_replays();
 }
 
@@ -312,7 +316,8 @@ fn containers_and_jobs_inside_lend_no_cores() {
     let root_job = cluster.submit("ada", job(1, 1));
     refused(&mut cluster, root_job, core.clone(), "does not have these cores free");
     let second = inside(&mut cluster, container, 1, 1);
-    refused(&mut cluster, second, on(&cluster, &["node1"], 1..=1), "does not run");
+    let cores = on(&cluster, &["node1"], 1..=1);
+    refused(&mut cluster, second, cores, "does not run");
     cluster.ok(&root(), Command::Resume { jobs: ids(&[container]) });
     refused(&mut cluster, second, core, "does not have these cores free");
     let other = on(&cluster, &["node1"], 1..=1);

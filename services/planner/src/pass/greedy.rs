@@ -1,6 +1,6 @@
 //! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
-use super::{Cycle, Verdict, components::Ruled};
+use super::{Cycle, Verdict, components::Ruled, inside::no_room};
 use crate::{
     domains::domain_of,
     engine::Engine,
@@ -110,9 +110,8 @@ impl Engine {
         let demand = &self.classes.get(entry.class).demand;
         let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
         match reservation {
-            Some(name) if let Some(domain) = domain_of(name) => {
-                let reason = format!("room before planning domain {domain} ends");
-                self.tell(cycle, place, WaitReason::Resources(reason));
+            Some(name) if domain_of(name).is_some() => {
+                self.tell(cycle, place, no_room(name));
                 false
             }
             Some(name) => {

@@ -10,7 +10,7 @@ use crate::{
     model::Demand,
     queue::Place,
 };
-use muster_schemas::{JobId, job::WaitReason};
+use muster_schemas::{JobId, Timestamp, job::WaitReason};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// The jobs that hold up queues, of each domain.
@@ -81,6 +81,15 @@ impl Engine {
         }
     }
 
+    /// Why a demand finds no room on what is held for its domain before that ends, if that is so (OAR-T-12).
+    pub(super) fn no_room_inside(&self, demand: &Demand, now: Timestamp) -> Option<WaitReason> {
+        let key = asked(demand)?;
+        match self.search(now).earliest_start(demand, now, Timestamp::MAX) {
+            Some(_) => None,
+            None => Some(no_room(key)),
+        }
+    }
+
     /// How a domain is too small for a demand, for people.
     fn too_small(&self, demand: &Demand, key: &Arc<str>) -> String {
         let domain = domain_of(key).unwrap_or_default();
@@ -97,4 +106,10 @@ impl Engine {
             format!("what planning domain {domain} holds cannot serve it")
         }
     }
+}
+
+/// The reason of a job that does not fit before its domain ends.
+pub(super) fn no_room(key: &str) -> WaitReason {
+    let domain = domain_of(key).unwrap_or_default();
+    WaitReason::Resources(format!("room before planning domain {domain} ends"))
 }

@@ -196,7 +196,8 @@ impl Engine {
                 component.alternatives = ways.map(|(way, _)| way.clone()).collect();
             }
         }
-        let reason = WaitReason::Resources(self.shortage(&demand, cycle.now).into());
+        let reason = self.no_room_inside(&demand, cycle.now);
+        let reason = reason.unwrap_or_else(|| WaitReason::Resources(self.shortage(&demand, cycle.now).into()));
         cycle.tell(entry.id, reason);
     }
 
