@@ -16,6 +16,7 @@ mod hpcpack_lists;
 mod hpcpack_modes;
 mod mpi;
 mod oar;
+mod oar_containers;
 mod openapi;
 mod pbs;
 mod pbs_clients;
