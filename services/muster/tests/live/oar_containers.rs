@@ -131,4 +131,7 @@ fn containers_nest_and_join() {
     site.system.write("go", "");
     wait_for(&site, 6, "Terminated");
     wait_for(&site, 4, "Terminated");
+    // The decisions of the planner can be repeated, and the log contradicts nowhere what is free and used.
+    let verified = site.system.ok(&["replay", "--verify"]);
+    assert!(verified.contains("digest "), "{verified}");
 }

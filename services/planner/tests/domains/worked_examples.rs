@@ -230,7 +230,7 @@ fn containers_nest() {
     let [inner, beside, too_large] =
         [inside(middle, whole(2, 1000)), inside(outer, whole(1, 1000)), inside(middle, whole(3, 1000))]
             .map(|spec| world.submit(spec));
-    assert_eq!(world.settle(), [inner, beside]);
+    assert_eq!(world.settle(), [beside, inner], "domains go by their names");
     assert_eq!(names(&world, inner), node_names(1..=2));
     assert_eq!(names(&world, beside), ["n3"]);
     assert!(matches!(world.reason(too_large), Some(WaitReason::NeverFits(_))));
