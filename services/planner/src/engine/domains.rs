@@ -12,7 +12,7 @@ use crate::{
     model::{ActiveRun, Demand, Slot},
 };
 use muster_schemas::{
-    JobId, NodeId,
+    JobId, NodeId, Timestamp,
     resources::{IndexSet, NodeShare, NodeSpec, Placement},
 };
 use std::{
@@ -279,6 +279,12 @@ impl Engine {
     /// Whether any run holds resources for a domain.
     pub(crate) fn has_domains(&self) -> bool {
         !self.domains.open.is_empty()
+    }
+
+    /// Whether a domain has something whose end nobody knows.
+    pub(crate) fn is_endless(&self, key: &str) -> bool {
+        let mut openers = self.domains.nodes_of(key).filter_map(|(job, _)| self.runs.get(&job));
+        openers.any(|known| known.run.expected_end == Timestamp::MAX)
     }
 
     /// What a domain has that takes jobs or not: the number of its node, its share, and whether it takes jobs.

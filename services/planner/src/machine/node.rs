@@ -150,7 +150,10 @@ impl MachineNode {
 
     /// Whether the node serves jobs in this reservation (or in none) throughout a window.
     pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
-        if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
+        if !self.is_available
+            || !self.is_for(reservation)
+            || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until))
+        {
             return false;
         }
         match reservation {

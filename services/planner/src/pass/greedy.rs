@@ -110,16 +110,16 @@ impl Engine {
         let demand = &self.classes.get(entry.class).demand;
         let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
         match reservation {
-            Some(name) if domain_of(name).is_some() => {
+            Some(name) if domain_of(name).is_some() && !self.is_endless(name) => {
                 self.tell(cycle, place, no_room(name));
                 false
             }
-            Some(name) => {
+            Some(name) if domain_of(name).is_none() => {
                 let reason = format!("it does not fit into reservation {name} before that ends");
                 self.tell(cycle, place, WaitReason::Resources(reason));
                 false
             }
-            None => {
+            _ => {
                 self.block(cycle, place);
                 self.tell_shortage(cycle, place);
                 true

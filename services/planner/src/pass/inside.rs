@@ -83,7 +83,7 @@ impl Engine {
 
     /// Why a demand finds no room on what is held for its domain before that ends, if that is so (OAR-T-12).
     pub(super) fn no_room_inside(&self, demand: &Demand, now: Timestamp) -> Option<WaitReason> {
-        let key = asked(demand)?;
+        let key = asked(demand).filter(|key| !self.is_endless(key))?;
         match self.search(now).earliest_start(demand, now, Timestamp::MAX) {
             Some(_) => None,
             None => Some(no_room(key)),

@@ -221,7 +221,8 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
 /// How a running job makes way for others, if jobs of all its classes do.
 pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let accounts = state.accounts();
-    if accounts.classes().all(|class| class.preempts.is_empty()) {
+    // What runs inside a planning domain would keep the resources from whom it makes way for.
+    if accounts.classes().all(|class| class.preempts.is_empty()) || job.opens_domain().is_some() {
         return None;
     }
     let run = state.run(job.run()?)?;
