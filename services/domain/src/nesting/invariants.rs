@@ -33,12 +33,10 @@ fn on_node(state: &State, node: &Node) -> Result<(), String> {
             gpus = gpus.union(&share.gpus);
             memory += share.memory_bytes;
         }
-        let has = |all: &dyn Fn(&NodeShare) -> bool| held.iter().any(|held| all(held));
         let has_gpus = held.iter().fold(IndexSet::new(), |all, held| all.union(&held.gpus)).contains_all(&gpus);
         ensure(has_gpus, || format!("node {name}: runs inside run {holder} have GPUs that it does not have"))?;
         let all: u64 = held.iter().map(|held| held.memory_bytes).sum();
         ensure(memory <= all, || format!("node {name}: runs inside run {holder} have {memory} bytes of {all}"))?;
-        ensure(has(&|held| !held.cores.is_empty()), || format!("node {name}: run {holder} holds no core"))?;
     }
     Ok(())
 }

@@ -36,8 +36,8 @@ impl State {
             return None;
         }
         let earlier = self.node(share.node)?.runs.range(..run).rev();
-        let openers = earlier.filter(|id| self.index.openers.contains(id)).filter_map(|id| self.run(*id));
-        openers.into_iter().find(|opener| opener.holds(share))
+        let mut openers = earlier.filter(|id| self.index.openers.contains(id)).filter_map(|id| self.run(*id));
+        openers.find(|opener| opener.holds(share))
     }
 
     /// The runs that hold resources for a domain, by number.
