@@ -226,7 +226,7 @@ fn domains_that_cannot_be_are_refused() {
     cluster.submit("bob", of_type(JobType::Inner(first), job(1, 1)));
     let last = cluster.log.last().map(|record| &record.event);
     let Some(Event::JobSubmitted { spec, .. }) = last else { panic!("{last:?}") };
-    assert_eq!(spec.types, [within.clone()], "the number of a job became the name of its domain");
+    assert_eq!(spec.types, std::slice::from_ref(&within), "the number of a job became the name of its domain");
     let array = JobSpec { types: vec![JobType::Container], ..crate::support::array(IndexSet::from_range(1, 2), None) };
     cluster.refused(&user("ada"), Command::Submit { jobs: vec![array] }, RefusalCode::Invalid, "an array opens no");
     let reservation = ReservationSpec {

@@ -16,9 +16,12 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 /// The jobs that hold up queues, of each domain.
 pub(super) type Blocked = BTreeMap<Arc<str>, BTreeMap<Arc<str>, JobId>>;
 
+/// The jobs of a domain in order, or those outside all of them.
+type OfDomain<'p> = (Option<Arc<str>>, Cow<'p, [Place]>);
+
 impl Engine {
     /// The jobs outside all domains, then those of each domain.
-    pub(super) fn by_domain<'p>(&self, sorted: &'p [Place]) -> Vec<(Option<Arc<str>>, Cow<'p, [Place]>)> {
+    pub(super) fn by_domain<'p>(&self, sorted: &'p [Place]) -> Vec<OfDomain<'p>> {
         if self.domains.waiting == 0 {
             return vec![(None, Cow::Borrowed(sorted))];
         }
