@@ -110,6 +110,9 @@ pub struct ClusterSettings {
     pub energy: Option<EnergySettings>,
     /// Limits on what jobs hold at once, by queue, account, kind and user; `None` limits nothing (OAR-Q-01).
     pub quotas: Option<Box<QuotaTable>>,
+    /// Whether the runs inside a planning domain are ended with the job that holds their resources. Otherwise they keep
+    /// those until they end.
+    pub ends_domain_jobs: bool,
 }
 
 impl ClusterSettings {
@@ -147,6 +150,7 @@ impl Default for ClusterSettings {
             agents_make_nodes: false,
             energy: None,
             quotas: None,
+            ends_domain_jobs: false,
         }
     }
 }

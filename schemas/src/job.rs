@@ -356,9 +356,9 @@ pub enum JobType {
         /// Whether to requeue it instead of cancelling it.
         requeue: bool,
     },
-    /// Its placement is a separate cluster, in which other jobs run.
+    /// Opens a planning domain that is called like its number: other jobs run on its resources.
     Container,
-    /// Runs inside the container job.
+    /// Runs inside the planning domain of this job.
     Inner(JobId),
     /// May share its resources with other timesharing jobs of the same keys.
     Timesharing {
@@ -378,6 +378,10 @@ pub enum JobType {
     /// Starts at its begin time. The first plan after its submission promises it resources from then on, or it ends
     /// without ever running. A late start makes it shorter: it ends when it was to end.
     FixedStart,
+    /// Opens the planning domain with this name. Several jobs can: the domain has the resources of all of them.
+    OpensDomain(String),
+    /// Runs inside the planning domain with this name.
+    InDomain(String),
 }
 
 /// The staging of one component.
@@ -637,6 +641,8 @@ pub enum WaitReason {
     StagingFailed(String),
     /// The planner is switched off (PBS-C-03).
     PlannerOff,
+    /// No job runs that holds resources for its planning domain: which domain.
+    DomainNotOpen(String),
 }
 
 impl fmt::Display for WaitReason {
@@ -682,6 +688,7 @@ impl fmt::Display for WaitReason {
             Self::StagingIn(component) => write!(f, "component {component} is being staged in"),
             Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
+            Self::DomainNotOpen(name) => write!(f, "no job runs that holds resources for planning domain {name}"),
         }
     }
 }

@@ -223,6 +223,8 @@ pub enum ReasonWord {
     StagingFailed,
     /// The planner is switched off.
     PlannerOff,
+    /// No job runs that holds resources for its planning domain.
+    DomainNotOpen,
 }
 
 /// Why a job waits.
@@ -268,6 +270,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::StagingIn(_) => (ReasonWord::StagingIn, None),
             WaitReason::BufferMissing(_) => (ReasonWord::BufferMissing, None),
             WaitReason::StagingFailed(_) => (ReasonWord::StagingFailed, None),
+            WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
         };
         Self { code, text: reason.to_string(), job }
     }

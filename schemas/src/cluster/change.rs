@@ -59,6 +59,7 @@ pub struct ClusterSettingsChange {
     pub energy: Option<EnergySettings>,
     /// An empty table removes all quotas. They always stay unchanged if they are not named.
     pub quotas: Option<Box<QuotaTable>>,
+    pub ends_domain_jobs: Option<bool>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -177,6 +178,7 @@ impl ClusterSettingsChange {
             agents_make_nodes: named.agents_make_nodes.unwrap_or(base.agents_make_nodes),
             energy: named.energy.or(base.energy),
             quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
+            ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
         }
     }
 }
@@ -253,6 +255,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             agents_make_nodes: Some(settings.agents_make_nodes),
             energy: settings.energy,
             quotas: settings.quotas,
+            ends_domain_jobs: Some(settings.ends_domain_jobs),
         }
     }
 }

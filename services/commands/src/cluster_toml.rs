@@ -119,6 +119,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         energy: _,
         // They have a file of their own.
         quotas: _,
+        ends_domain_jobs,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -138,6 +139,9 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_optional(text, "agent_lost_after_seconds", agent_lost_after_seconds.map(u64::from));
     if *agents_make_nodes {
         let _ = writeln!(text, "agents_make_nodes = true");
+    }
+    if *ends_domain_jobs {
+        let _ = writeln!(text, "ends_domain_jobs = true");
     }
 }
 

@@ -27,6 +27,11 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster submit --array 0-99%10 -- ./step", "a hundred tasks, ten at a time"),
             ("muster submit --after ok:7 --name report report.sh", "when job 7 has ended well"),
             ("muster submit --container /images/lab -- ./solve", "in a container, of an OCI bundle"),
+            (
+                "muster submit --opens-domain=course -N 10 -t 2h -- sleep 7200",
+                "hold ten nodes for the jobs of a course",
+            ),
+            ("muster submit --in-domain course -N 1 -t 20m job.sh", "on the nodes of the course"),
             ("muster submit --wait -- make test", "wait, and exit with the status of the command"),
         ],
     ),

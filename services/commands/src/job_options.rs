@@ -8,10 +8,10 @@ use crate::{
 use clap::{CommandFactory, FromArgMatches, Parser, error::ContextKind};
 use muster_cli::caller::Caller;
 use muster_schemas::{
-    Timestamp,
+    Timestamp, domains,
     job::{
-        ArraySpec, Checkpoint, Component, Dependencies, Dependency, Holds, JobSpec, Launch, Notification, Occasion,
-        Program, RequeuePolicy, Sink, WarningSignal,
+        ArraySpec, Checkpoint, Component, Dependencies, Dependency, Holds, JobSpec, JobType, Launch, Notification,
+        Occasion, Program, RequeuePolicy, Sink, WarningSignal,
     },
     resources::{Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
 };
@@ -107,6 +107,19 @@ pub struct JobOptions {
     /// Run in a container of this image: the path of an OCI bundle or of an image file, or a name that the runtime of the nodes knows
     #[arg(long, value_name = "IMAGE", value_parser = values::parse_image, help_heading = "Job")]
     pub container: Option<String>,
+    /// Hold its resources for other jobs, which run inside: a planning domain, called by NAME or else by the job's number
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "Job"
+    )]
+    pub opens_domain: Option<String>,
+    /// Run on what the jobs of this planning domain hold
+    #[arg(long, value_name = "ID|NAME", help_heading = "When it starts")]
+    pub in_domain: Option<String>,
     /// The job's working directory; default the present one
     #[arg(short = 'D', long, value_name = "DIR", help_heading = "Input and output")]
     pub chdir: Option<String>,
@@ -236,6 +249,8 @@ impl JobOptions {
             reservation: self.reservation.or(others.reservation),
             deadline: self.deadline.or(others.deadline),
             container: self.container.or(others.container),
+            opens_domain: self.opens_domain.or(others.opens_domain),
+            in_domain: self.in_domain.or(others.in_domain),
             chdir: self.chdir.or(others.chdir),
             output: self.output.or(others.output),
             error: self.error.or(others.error),
@@ -284,11 +299,19 @@ impl JobOptions {
                 .checkpoint
                 .map(|before| Checkpoint { signal: before.signal, seconds_before_end: before.seconds_before_end }),
             requeue: self.requeue_policy(),
+            types: self.types(),
             attributes: self.comment.iter().map(|comment| ("muster.comment".to_owned(), comment.clone())).collect(),
             name: self.name.unwrap_or_else(|| default_name.to_owned()),
             array: self.array,
             ..JobSpec::default()
         }
+    }
+
+    /// The planning domains of the job, as types.
+    fn types(&self) -> Vec<JobType> {
+        let opened =
+            self.opens_domain.as_deref().map(|name| domains::opening(Some(name).filter(|name| !name.is_empty())));
+        opened.into_iter().chain(self.in_domain.as_deref().map(domains::entering)).collect()
     }
 
     /// The program to launch, with its files and signals.

@@ -7,6 +7,7 @@ use crate::{
     dependencies::Condition,
     filters::JobFilters,
     jobs::{Job, JobExtras, Phase},
+    nesting::index::{DomainKeys, Domains},
     reservations::Reservation,
 };
 use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
@@ -52,6 +53,8 @@ pub(crate) struct JobKeys {
     promised: bool,
     /// The staging that the job itself is ready for, with the extras that name the buffers it needs.
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
+    /// The domain that it opens and the one that it runs in.
+    domains: DomainKeys,
 }
 
 /// The keys of a running list of tasks.
@@ -72,8 +75,8 @@ impl JobKeys {
         };
         let counts = job.id.index.is_none() && !job.is_finished();
         let copying = job.copying().map(|(node, ..)| node);
-        let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), copying, ..keys };
-        let keys = Self { promised: job.slot.is_some(), ..keys };
+        let namesake = counts.then(|| (job.owner.clone(), job.name.clone()));
+        let keys = Self { namesake, copying, domains: DomainKeys::of(job), promised: job.slot.is_some(), ..keys };
         match &job.staging {
             None => keys,
             Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
@@ -228,6 +231,10 @@ pub(crate) struct Index {
     pub(crate) sharing: BTreeSet<RunId>,
     /// Counts of waiting and running jobs, where these are limited.
     pub(crate) submitted: Submitted,
+    /// The jobs of each planning domain.
+    pub(crate) domains: Domains,
+    /// The runs of jobs that open domains.
+    pub(crate) openers: BTreeSet<RunId>,
 }
 
 impl Index {
@@ -251,6 +258,7 @@ impl Index {
         move_key(&mut self.due, before.filters_due, after.filters_due, Due::Filters(id));
         move_key(&mut self.judged, before.judged, after.judged, id);
         move_key(&mut self.retention, before.forget_after, after.forget_after, id);
+        self.domains.move_job(id, before.domains, after.domains);
         if before.doomed != after.doomed {
             if after.doomed {
                 self.doomed.insert(id)

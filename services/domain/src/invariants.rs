@@ -10,6 +10,7 @@ use crate::{
     filters,
     index::Index,
     jobs::invariants::{array, shapes},
+    nesting::invariants::nested,
     nodes::{
         self,
         invariants::{Users, licences, queues},
@@ -38,6 +39,7 @@ pub fn check(state: &State) -> Result<(), String> {
     index(state)?;
     let users = Users::of(state);
     state.nodes().try_for_each(|node| nodes::invariants::node(state, &users, node))?;
+    nested(state)?;
     runs_and_jobs(state)?;
     licences(state)?;
     queues(state)?;

@@ -17,6 +17,7 @@ mod index;
 pub mod invariants;
 pub mod jobs;
 mod lending;
+mod nesting;
 pub mod nodes;
 pub mod notify;
 pub mod orders;

@@ -144,7 +144,8 @@ impl State {
     pub fn next_timer(&self) -> Option<Timestamp> {
         let tasks_ready = !self.index.tasks_ready.is_empty();
         let goes_on = self.ready_to_go_on().next().is_some() || self.kept_in_the_way().next().is_some();
-        if tasks_ready || goes_on || self.has_staging_now() || !self.impossible_jobs().is_empty() {
+        let is_left = self.left_by_domains().next().is_some();
+        if tasks_ready || goes_on || is_left || self.has_staging_now() || !self.impossible_jobs().is_empty() {
             return Some(self.time());
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);

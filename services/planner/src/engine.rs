@@ -3,6 +3,7 @@
 //! It learns of changes step by step, so that a pass never rebuilds anything. An engine that learned the same in
 //! another order, or was built from the outcome, makes the same plans.
 
+mod domains;
 mod held;
 mod quotas;
 mod run;
@@ -14,6 +15,7 @@ pub(crate) use run::Run;
 use crate::{
     PolicyError,
     class::{ClassId, Classes},
+    domains::asked,
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, ElasticRun, NodeLoads, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
@@ -23,6 +25,7 @@ use crate::{
     timeline::ALWAYS,
     users::Users,
 };
+use domains::Domains;
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,
@@ -101,6 +104,8 @@ pub struct Engine {
     pub(crate) loads: NodeLoads,
     /// The parts of quotas that runs and promises hold.
     pub(crate) quotas: Book<Claim>,
+    /// Planning domains.
+    pub(crate) domains: Domains,
 }
 
 /// The owner of a bound.
@@ -152,6 +157,7 @@ impl Engine {
             conditions: Conditions::default(),
             loads: NodeLoads::default(),
             quotas: Book::default(),
+            domains: Domains::default(),
         };
         for (room, units) in rooms {
             engine.machine.set_licence(&room, units);
@@ -302,7 +308,8 @@ impl Engine {
     /// Adds or changes a node. It takes jobs if it is available: it reports and is not drained.
     pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_available: bool) {
         let known = self.machine.node(id);
-        if known.is_none_or(|node| node.spec != spec) {
+        let changes_spec = known.is_none_or(|node| node.spec != spec);
+        if changes_spec {
             self.slots_in_doubt |= known.is_some();
             let is_new = known.is_none();
             self.machine.set_node(id, spec, false);
@@ -312,8 +319,10 @@ impl Engine {
                 of_node.for_each(|reservation| self.machine.reserve_node(id, reservation));
             }
         }
-        if self.machine.set_available(id, is_available) {
-            self.slots_in_doubt |= !is_available;
+        let is_other = self.machine.set_available(id, is_available);
+        self.slots_in_doubt |= is_other && !is_available;
+        if changes_spec || is_other {
+            self.reopen_domains_on(id);
         }
     }
 
@@ -322,6 +331,7 @@ impl Engine {
         if self.machine.set_faulty_gpus(id, &faulty) {
             self.slots_in_doubt = true;
             self.hold_again(|share_node| share_node == id);
+            self.reopen_domains_on(id);
         }
     }
 
@@ -345,6 +355,7 @@ impl Engine {
         }
         self.slots_in_doubt |= !closures.is_empty();
         self.machine.set_closures(id, closures);
+        self.reopen_domains_on(id);
     }
 
     /// Sets the number of a floating licence; 0 if it is gone.
@@ -413,10 +424,12 @@ impl Engine {
     }
 
     /// A job starts to wait. One with the same id is replaced.
-    pub fn enqueue(&mut self, job: QueuedJob) {
+    pub fn enqueue(&mut self, mut job: QueuedJob) {
         // It is not yet known whether a promise from elsewhere can be kept.
-        self.slots_in_doubt |= job.slot.is_some() && job.slot.as_ref() != self.slot(job.id);
+        self.slots_in_doubt |= job.slot.is_some() && job.slot != self.slot(job.id);
         self.dequeue(job.id);
+        self.domains.waiting += usize::from(asked(&job.demand).is_some());
+        job.slot = job.slot.map(|slot| self.inner_slot(&job.demand, slot));
         let class = self.classes.take(&job.demand, &self.settings);
         if let Some(slot) = &job.slot {
             self.slots_in_doubt = true;
@@ -439,6 +452,7 @@ impl Engine {
         let demand = &self.classes.get(entry.class).demand;
         self.jobs_with_components -= usize::from(demand.components.len() > 1);
         self.fixed_jobs -= usize::from(demand.fixed.is_some());
+        self.domains.waiting -= usize::from(asked(demand).is_some());
         if let Some(slot) = &entry.slot {
             let demand = &self.classes.get(entry.class).demand;
             let before = self.machine.freed_so_far();
@@ -458,6 +472,8 @@ impl Engine {
     /// Replaces or removes the promise of a waiting job.
     pub fn set_slot(&mut self, id: JobId, slot: Option<Slot>) {
         if let Some(place) = self.queue.place_of(id) {
+            let demand = self.queue.get(place).map(|entry| self.classes.get(entry.class).demand.clone());
+            let slot = slot.map(|slot| demand.map_or(slot.clone(), |demand| self.inner_slot(&demand, slot)));
             // It may have been found broken before.
             self.slots_in_doubt |= slot.is_some();
             self.set_slot_at(place, slot);
@@ -478,8 +494,9 @@ impl Engine {
     }
 
     /// The promise of a waiting job.
-    pub fn slot(&self, id: JobId) -> Option<&Slot> {
-        self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
+    pub fn slot(&self, id: JobId) -> Option<Slot> {
+        let slot = self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()?;
+        Some(Slot { start: slot.start, placement: self.real_placement(&slot.placement) })
     }
 
     /// A run holds resources from now on, and no longer waits.
@@ -498,6 +515,7 @@ impl Engine {
 
     fn hold_using(&mut self, run: ActiveRun, usage: Uses) {
         self.end(run.job);
+        let run = self.inner_run(run);
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
@@ -509,13 +527,16 @@ impl Engine {
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
         self.run_users.add(&run.holder.user);
+        let job = run.job;
         let run = Run { run, assumed_end, usage };
         self.insert_run(run.clone());
         self.slots_in_doubt |= self.breaks_quotas(&run);
+        self.open_domain(job);
     }
 
     /// A run has ended.
     pub fn end(&mut self, job: JobId) {
+        self.close_domain(job);
         let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.run_users.remove(&run.holder.user);

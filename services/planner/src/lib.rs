@@ -76,6 +76,7 @@
 
 pub mod chart;
 mod class;
+pub mod domains;
 pub mod energy;
 mod engine;
 pub mod explain;

@@ -146,6 +146,26 @@ impl Machine {
         (node.is_available, node.closures, node.reservations) = (old.is_available, old.closures, old.reservations);
     }
 
+    /// Makes a node a part of a planning domain until then, without the rest of the real node.
+    pub fn set_domain(&mut self, id: NodeId, key: &Arc<str>, until: Timestamp, rest: &NodeShare) {
+        let Some(node) = self.changed_node(id) else { return };
+        node.domain = Some(key.clone());
+        node.reservations = vec![(ALWAYS, until, key.clone())];
+        if !rest.cores.is_empty() {
+            let always = Window { from: ALWAYS, until: Timestamp::MAX };
+            node.change(rest, always, Holding::Run { until: Timestamp::MAX }, true);
+        }
+    }
+
+    /// Whether a part of a planning domain serves the jobs there.
+    pub fn expose(&mut self, id: NodeId, is_exposed: bool) {
+        let Some(node) = self.changed_node(id) else { return };
+        let Some(key) = node.domain.clone() else { return };
+        let name = if is_exposed { key } else { format!("{key} hidden").into() };
+        node.reservations.iter_mut().for_each(|(_, _, known)| *known = name.clone());
+        self.frees_anything();
+    }
+
     pub fn remove_node(&mut self, id: NodeId) {
         if let Some(at) = self.index_of(id) {
             self.generation += 1;

@@ -6,12 +6,14 @@ mod cycle;
 mod fixed;
 mod greedy;
 mod growth;
+mod inside;
 mod modes;
 mod now_index;
 mod offers;
 mod preempt;
 mod promises;
 mod quotas;
+mod real;
 mod reasons;
 mod renewal;
 mod trace;
@@ -35,6 +37,7 @@ use crate::{
     search::Search,
 };
 use cycle::{Counted, Cycle, Verdict};
+use inside::Blocked;
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
 use now_index::NowIndex;
 use std::{
@@ -58,7 +61,8 @@ impl Engine {
         }
         let mut cycle = self.cycle(now, left_out, None);
         self.resize_behind(&mut cycle);
-        self.finish(cycle)
+        let plan = self.finish(cycle);
+        self.real_plan(plan)
     }
 
     /// The same, with what became of each job that a cycle by turns has looked at, in the order of its turn, and of those
@@ -68,7 +72,8 @@ impl Engine {
         let mut cycle = self.cycle(now, &nobody, Some(Vec::new()));
         self.resize_behind(&mut cycle);
         let trace = cycle.trace.take().unwrap_or_default();
-        (self.finish(cycle), trace)
+        let plan = self.finish(cycle);
+        (self.real_plan(plan), trace)
     }
 
     /// The stages of a pass that waiting jobs need. Holdings taken by the cycle are not given back yet.
@@ -126,14 +131,19 @@ impl Engine {
         }
         self.note_backfill_pass(&mut cycle);
         self.ask_on_kept(&mut cycle);
+        let mut blocked_inside = Blocked::new();
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             let backfill = self.queue.backfill(block);
-            let others = self.without_fixed(&sorted);
-            let places = others.as_ref().unwrap_or(&sorted);
-            match backfill.mode {
-                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, places, backfill),
-                BackfillMode::Conservative => self.keep_promises(&mut cycle, places, backfill),
+            for (domain, places) in self.by_domain(&sorted) {
+                let others = self.without_fixed(&places);
+                let places: &[Place] = others.as_deref().unwrap_or(&places);
+                let outside = self.enter(&mut cycle, &mut blocked_inside, domain.as_ref());
+                match backfill.mode {
+                    BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, places, backfill),
+                    BackfillMode::Conservative => self.keep_promises(&mut cycle, places, backfill),
+                }
+                self.leave(&mut cycle, &mut blocked_inside, domain, outside);
             }
             self.queue.restore(block, sorted);
         }

@@ -97,14 +97,9 @@ pub(crate) struct Forward {
 impl Forward {
     /// A simulation that begins with the engine's present state.
     pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
-        Self {
-            engine: engine.clone().without_reasons().assuming_passes().between_passes(),
-            now,
-            starts: BTreeMap::new(),
-            watch: None,
-            watched: None,
-            last: Timestamp::MAX,
-        }
+        let mut engine = engine.clone().without_reasons().assuming_passes().between_passes();
+        engine.open_all_domains();
+        Self { engine, now, starts: BTreeMap::new(), watch: None, watched: None, last: Timestamp::MAX }
     }
 
     /// Watches the start of this job from here on.
@@ -132,10 +127,12 @@ impl Forward {
             self.engine.set_capacity_freed(false);
         }
         let is_cut_short = plan.is_cut_short && !plan.starts.is_empty();
+        // Jobs inside start with it (OAR-T-14).
+        let opens_domain = plan.starts.iter().any(|start| self.engine.opens_domain(start.job));
         for start in plan.starts {
             self.start(start);
         }
-        if is_cut_short {
+        if is_cut_short || opens_domain {
             return true;
         }
         let end = self.engine.ends().next().map(|(end, _)| end).filter(|end| *end < Timestamp::MAX);

@@ -212,7 +212,7 @@ impl Projection {
     fn settle_promises(&mut self) {
         for id in std::mem::take(&mut self.proposed) {
             let slot = self.state.job(id).and_then(|job| job.slot.as_deref()).map(jobs::slot);
-            if self.engine.slot(id) != slot.as_ref() {
+            if self.engine.slot(id) != slot {
                 self.engine.set_slot(id, slot);
             }
         }
@@ -238,6 +238,9 @@ impl Projection {
         self.engine.set_scheduling(self.state.scheduling().clone(), self.state.rebalanced());
         self.engine.set_ordering(self.state.filter_settings().ordering);
         self.engine.set_queue_block(self.state.queue_block());
+        for job in self.state.jobs() {
+            self.engine.set_opener(job.id, jobs::opener(&self.state, job));
+        }
         for run in self.state.runs() {
             if let Some(job) = self.state.job(run.job) {
                 self.holders.active(&self.state, job, run).begin(&mut self.engine);
@@ -454,6 +457,9 @@ impl Projection {
                 _ => {}
             }
         }
+        if let Some(id) = touched.named {
+            self.engine.set_opener(id, self.state.job(id).and_then(|job| jobs::opener(&self.state, job)));
+        }
         let mut begun = Vec::new();
         for (id, before) in touched.runs {
             let after = self.active(id);
@@ -503,7 +509,7 @@ impl Projection {
                 let slot = after.slot.clone();
                 if (QueuedJob { slot: slot.clone(), ..before }) != after {
                     self.engine.enqueue(after);
-                } else if self.engine.slot(id) != slot.as_ref() {
+                } else if self.engine.slot(id) != slot {
                     self.engine.set_slot(id, slot);
                 }
             }

@@ -150,7 +150,8 @@ impl<'s> Search<'s> {
     fn nodes_of_kind(&self, component: &ComponentDemand) -> usize {
         let queue_nodes = self.queue_nodes(component);
         let serves = |node: &&MachineNode| {
-            component.alternatives.iter().any(|alternative| serves_kind(node, queue_nodes, alternative))
+            node.is_for(component.reservation.as_deref())
+                && component.alternatives.iter().any(|alternative| serves_kind(node, queue_nodes, alternative))
         };
         self.machine.nodes().iter().filter(serves).count()
     }
@@ -395,7 +396,9 @@ impl<'s> Search<'s> {
 
     /// The moments after `from` and before `bound` at which more may become free, ascending.
     fn openings(&self, demand: &Demand, from: Timestamp, bound: Timestamp) -> Vec<Timestamp> {
-        let nodes = self.machine.nodes().iter().filter(|node| node.is_available);
+        let is_asked =
+            |node: &&MachineNode| demand.components.iter().any(|one| node.is_for(one.reservation.as_deref()));
+        let nodes = self.machine.nodes().iter().filter(|node| node.is_available).filter(is_asked);
         let mut openings: Vec<Timestamp> = nodes.flat_map(|node| node.openings(from)).collect();
         for component in &demand.components {
             for name in component.alternatives.iter().flat_map(|alternative| alternative.licences.keys()) {

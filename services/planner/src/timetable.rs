@@ -48,8 +48,9 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
     let more_waiting = waiting.len().saturating_sub(limit) as u64;
     waiting.truncate(limit);
     let waiting = waiting.into_iter().map(|(place, job)| {
-        let slot = planned.slot(job.id).map(|slot| (slot.start, &slot.placement));
-        let slot = slot.or_else(|| promised.get(&job.id).map(|promise| (promise.start, &promise.placement)));
+        let slot = planned.slot(job.id).map(|slot| (slot.start, slot.placement));
+        let promise = || promised.get(&job.id).map(|one| (one.start, planned.real_placement(&one.placement)));
+        let slot = slot.or_else(promise);
         let start = plan.starts.iter().find(|start| start.job.whole() == job.id || start.job == job.id);
         let reason = told.get(&job.id).map(|reason| (*reason).clone()).or_else(|| state.wait_reason(job));
         let foreseen = job.predicted_start.map(|start| start.max(now));
@@ -60,9 +61,13 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
             queue: job.lead().queue.to_string(),
             walltime_seconds: longest_walltime(job),
             reason: reason.filter(|_| start.is_none()).as_ref().map(ReasonView::from),
-            expected_start: if start.is_some() { Some(now) } else { slot.map(|(start, _)| start).or(foreseen) },
-            promised_start: slot.map(|(start, _)| start),
-            nodes: slot.map_or_else(Vec::new, |(_, placement)| nodes_of(state, placement)),
+            expected_start: if start.is_some() {
+                Some(now)
+            } else {
+                slot.as_ref().map(|(start, _)| *start).or(foreseen)
+            },
+            promised_start: slot.as_ref().map(|(start, _)| *start),
+            nodes: slot.map_or_else(Vec::new, |(_, placement)| nodes_of(state, &placement)),
         }
     });
     Timetable {

@@ -122,3 +122,16 @@ fn errors_name_line_column_and_token() {
         assert!(message.starts_with(expected), "{message}");
     }
 }
+
+/// OAR-T-10, OAR-T-17: a job opens a planning domain, with or without a name, or runs in one.
+#[test]
+fn planning_domains_are_named_or_numbered() {
+    use muster_schemas::JobId;
+    let types = |line: &str| spec(options(line)).types;
+    assert_eq!(types("#MUSTER --opens-domain"), [JobType::Container]);
+    assert_eq!(types("#MUSTER --opens-domain=course"), [JobType::OpensDomain("course".into())]);
+    assert_eq!(types("#MUSTER --in-domain 42"), [JobType::Inner(JobId::job(42))]);
+    let nested = types("#MUSTER --opens-domain --in-domain=course");
+    assert_eq!(nested, [JobType::Container, JobType::InDomain("course".into())]);
+    assert_eq!(types("#MUSTER -N 2"), []);
+}

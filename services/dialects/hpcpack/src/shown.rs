@@ -85,6 +85,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         | ReasonWord::ExternalPlanner
         | ReasonWord::StagingIn
         | ReasonWord::BufferMissing
+        | ReasonWord::DomainNotOpen
         | ReasonWord::PlannerFailed => "NotEnoughResource",
     })
 }

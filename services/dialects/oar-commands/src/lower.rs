@@ -17,7 +17,7 @@ use muster_oar::{
     request::demand::Alternative as Shape,
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, Timestamp, domains,
     job::{
         Checkpoint, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType, Launch, Notification,
         Occasion, Program, RequeuePolicy, Sink,
@@ -189,6 +189,8 @@ fn refuse_unsupported(
             | Kind::Noop(Nodes::Alive)
             | Kind::Postpone(_)
             | Kind::Deadline(_)
+            | Kind::Container(_)
+            | Kind::Inner(_)
             | Kind::NoQuotas => {
                 continue;
             }
@@ -348,6 +350,8 @@ fn types(submission: &Submission) -> Vec<JobType> {
     let kind = |one: &muster_oar::options::types::Type| match &one.kind {
         Kind::BestEffort => Some(JobType::BestEffort { requeue }),
         Kind::Noop(_) => Some(JobType::Noop),
+        Kind::Container(name) => Some(domains::opening(name.as_deref())),
+        Kind::Inner(container) => Some(domains::entering(container)),
         _ => sharing(&one.kind),
     };
     let fixed = submission.reservation.map(|_| JobType::FixedStart);
@@ -528,7 +532,7 @@ mod tests {
     /// OAR-T-01, OAR-T-20, OAR-T-40, OAR-T-80, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in ["container", "deploy", "cosystem", "desktop_computing", "state=permissive"] {
+        for kind in ["deploy", "cosystem", "state=permissive"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -630,6 +634,17 @@ mod tests {
         let both = ["-r", "1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"];
         let refusal = lowered(&both, true).expect_err("a reservation has its own end").to_string();
         assert!(refusal.contains("a reservation has a start and an end of its own"), "{refusal}");
+    }
+
+    /// OAR-T-10, OAR-T-17: a container opens a planning domain, with a name or its id; an inner job runs in one.
+    #[test]
+    fn containers_open_domains() {
+        let kinds = |line: &[&str]| job(line).types;
+        assert_eq!(kinds(&["-t", "container", "true"]), [JobType::Container]);
+        assert_eq!(kinds(&["-t", "container=course", "true"]), [JobType::OpensDomain("course".into())]);
+        assert_eq!(kinds(&["-t", "inner=42", "true"]), [JobType::Inner(JobId::job(42))]);
+        let both = kinds(&["-t", "container", "-t", "inner=course", "true"]);
+        assert_eq!(both, [JobType::Container, JobType::InDomain("course".into())]);
     }
 
     /// OAR-R-15, OAR-G-08

@@ -35,7 +35,7 @@ use muster_oar::{
     text::{decimal, shown},
 };
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId, JobId, domains,
     job::{JobSpec, JobState, JobType},
     views::ErrorCode,
 };
@@ -182,9 +182,12 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
         waiting_reservations,
     };
     let was_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
-    let filter = rules::apply(submission, &caller, &rules, &|_| {
-        Some(rules::Container { is_reservation: true, is_over: false })
-    })?;
+    let inner = submission.types.iter().find_map(|one| match &one.kind {
+        Kind::Inner(name) => Some(name.clone()),
+        _ => None,
+    });
+    let container = inner.map_or(Ok(None), |name| container(site, &name))?;
+    let filter = rules::apply(submission, &caller, &rules, &|_| container)?;
     if !has_own && !was_besteffort {
         // The queue of a site without one for best effort is for all jobs.
         submission.types.retain(|one| one.kind != Kind::BestEffort);
@@ -206,6 +209,21 @@ fn starts_after_any_end(site: &mut Site, submission: &Submission) -> Result<bool
         Some("strict") => false,
         _ => config.settings.quotas.is_some(),
     })
+}
+
+/// The container with this id or name. Those with names of their own are looked up when the job is submitted.
+fn container(site: &mut Site, name: &str) -> Result<Option<rules::Container>, ClientError> {
+    let Some(number) = decimal::<u64>(name) else {
+        return Ok(Some(rules::Container { is_reservation: false, is_over: false }));
+    };
+    match site.client.job(JobId::job(number), Moment::Now) {
+        Ok(detail) => Ok(domains::opened(&detail.spec.types, detail.job.id).map(|_| rules::Container {
+            is_reservation: detail.spec.attributes.contains_key(keys::RESERVATION),
+            is_over: detail.job.state == JobState::Finished,
+        })),
+        Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether jobs of the class for best effort make way for jobs of another one.

@@ -8,7 +8,7 @@ use crate::{
         Component, Job,
         decide::{clients, endings::given_up},
     },
-    lending, power, reservations, staging,
+    lending, nesting, power, reservations, staging,
     state::State,
     tasks::outlook,
     triggers,
@@ -47,6 +47,9 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
         events.extend(outlook::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
+    let gone: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
+    let is_new = |event: &Event| event.job().is_none_or(|job| !gone.contains(&job));
+    events.extend(nesting::decide::due(state, MAX_AT_ONCE).into_iter().filter(is_new));
     events.extend(clients::due(state, now, MAX_AT_ONCE));
     events.extend(lending::decide::going_on(state).take(MAX_AT_ONCE));
     let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();

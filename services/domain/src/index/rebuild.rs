@@ -21,6 +21,8 @@ impl Index {
             index.move_run(run.id, None, run.due());
             index.lent.extend(run.has_lent().then_some(run.id));
             index.sharing.extend(state.job(run.job).and_then(Sharing::of).map(|_| run.id));
+            let opens = state.job(run.job).is_some_and(|job| job.opens_domain().is_some());
+            index.openers.extend(opens.then_some(run.id));
         }
         for id in index.elastic.clone() {
             index.move_tasks(id, task_keys(state, id));

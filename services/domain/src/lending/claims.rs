@@ -144,8 +144,17 @@ impl State {
         !self.index.lent.is_empty() && self.node(node).is_some_and(lends)
     }
 
-    /// Everything with a share of a node: runs, waiting jobs with kept resources, and runs that will grow.
+    /// Everything with a share of a node itself: runs, waiting jobs with kept resources, and runs that will grow.
     pub(crate) fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
+        self.all_users(node).filter(|user| self.holder_of(user.run, user.share).is_none())
+    }
+
+    /// Everything with a share of a node, inside other runs too.
+    pub(crate) fn users_inside(&self, node: NodeId) -> impl Iterator<Item = (RunId, &NodeShare)> {
+        self.all_users(node).map(|user| (user.run, user.share))
+    }
+
+    fn all_users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
         let runs = self.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| self.run(*run));
         let of_runs = runs.flat_map(move |run| {
             let shares = run.placement.shares().filter(move |share| share.node == node);

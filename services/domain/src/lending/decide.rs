@@ -18,8 +18,9 @@ pub(crate) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, 
         let run = started_run(access.state, target)?;
         // A run that is about to continue is suspended again.
         let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
-        // A list of tasks keeps its cores: its book assigns them to its tasks.
-        let lends_cores = target.job().tasks.is_none();
+        // A list of tasks keeps its cores: its book assigns them to its tasks. Cores of a planning domain stay in it.
+        let is_nested = target.job().opens_domain().is_some() || target.job().domain().is_some();
+        let lends_cores = target.job().tasks.is_none() && !is_nested;
         let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
         Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
     })

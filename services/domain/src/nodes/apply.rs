@@ -55,6 +55,9 @@ impl State {
 
     /// A run of a job takes a share of a node, if the node exists.
     pub(crate) fn take_share(&mut self, job: JobId, run: RunId, share: &NodeShare) {
+        if self.take_inside(run, share) {
+            return;
+        }
         let known = self.job(job).or_else(|| self.job(job.whole()));
         let mut spare = known.map(|job| self.open_to(job, share.node)).unwrap_or_default();
         if self.lends_on(share.node) {
@@ -67,8 +70,12 @@ impl State {
 
     /// A run gives back a share of a node, if the node exists.
     pub(crate) fn give_back_share(&mut self, run: RunId, share: &NodeShare, lends_cores: bool) {
+        if self.give_back_inside(run, share, false) {
+            return;
+        }
         let given_back = self.nodes.get_mut(&share.node).map(|node| node.give_back(run, share, lends_cores));
         self.require(given_back.unwrap_or(Ok(())));
+        self.leave_inner_runs(run, share);
         self.keep_from_free(share.node, run);
         self.keep_shared(share.node, run);
         self.note_idle(share.node, self.time);
@@ -76,6 +83,9 @@ impl State {
 
     /// A run gives back part of its share of a node, and keeps the rest, if any.
     pub(crate) fn give_back_part(&mut self, run: RunId, part: &NodeShare, how: (bool, bool)) {
+        if self.give_back_inside(run, part, how.1) {
+            return;
+        }
         let given_back = self.nodes.get_mut(&part.node).map(|node| node.give_back_part(run, part, how));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(part.node, run);

@@ -23,27 +23,30 @@ struct User<'a> {
     run: RunId,
     claim: Claim,
     share: &'a NodeShare,
+    /// Whether it lies inside another run, which has it of the node.
+    is_inside: bool,
 }
 
 impl<'a> Users<'a> {
     pub(crate) fn of(state: &'a State) -> Self {
         let mut users = Self(BTreeMap::new());
-        state.runs().for_each(|run| users.add((run.job, run.id), run.claim(), &run.placement));
+        state.runs().for_each(|run| users.add(state, (run.job, run.id), run.claim(), &run.placement));
         for (job, filters) in state.jobs().filter_map(|job| Some((job.id, job.filters.as_deref()?))) {
             if let Some((run, placement)) = filters.kept() {
-                users.add((job, run), Claim::Has, placement);
+                users.add(state, (job, run), Claim::Has, placement);
             }
             let chain = filters.chain.as_ref();
             if let Some(offer) = chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
-                users.add((job, offer.run), Claim::Has, &offer.placement);
+                users.add(state, (job, offer.run), Claim::Has, &offer.placement);
             }
         }
         users
     }
 
-    fn add(&mut self, (job, run): (JobId, RunId), claim: Claim, placement: &'a Placement) {
+    fn add(&mut self, state: &State, (job, run): (JobId, RunId), claim: Claim, placement: &'a Placement) {
         for share in placement.shares() {
-            self.0.entry(share.node).or_default().push(User { job, run, claim, share });
+            let is_inside = state.holder_of(run, share).is_some();
+            self.0.entry(share.node).or_default().push(User { job, run, claim, share, is_inside });
         }
     }
 }
@@ -59,6 +62,7 @@ pub(crate) fn node(state: &State, users: &Users, node: &Node) -> Result<(), Stri
     let users = users.0.get(&node.id).map_or(&[][..], Vec::as_slice);
     let runs: BTreeSet<RunId> = users.iter().map(|user| user.run).collect();
     ensure(runs == node.runs, || format!("node {name} lists runs {:?}, {runs:?} have a share of it", node.runs))?;
+    let users: Vec<&User> = users.iter().filter(|user| !user.is_inside).collect();
     let having = || users.iter().filter(|user| user.claim == Claim::Has);
     let strangers = |job: JobId, run: RunId| {
         let others = users.iter().filter(move |user| user.run != run);
@@ -78,7 +82,7 @@ pub(crate) fn node(state: &State, users: &Users, node: &Node) -> Result<(), Stri
             ensure(is_alone, || format!("node {name}: run {id} has it for itself and is not alone"))?;
         }
     }
-    for User { job, run: id, share, .. } in users {
+    for User { job, run: id, share, .. } in &users {
         let of_others = strangers(*job, *id).fold(node.free_gpus.clone(), |all, user| all.union(&user.share.gpus));
         ensure(of_others.intersection(&share.gpus).is_empty(), || {
             format!("node {name}: a GPU of run {id} is used twice")

@@ -6,7 +6,7 @@ use crate::{
     runs::Run,
     state::State,
 };
-use muster_schemas::{RunId, Timestamp, job::JobType, resources::Placement};
+use muster_schemas::{RunId, Timestamp, resources::Placement};
 use std::sync::Arc;
 
 /// What sets a job apart for quotas, if anything does.
@@ -16,7 +16,7 @@ pub fn marks(state: &State, job: &Job) -> Option<Arc<Marks>> {
     let marks = Marks {
         kinds: job.kinds().to_vec(),
         is_unlimited: job.exceeds_quotas(),
-        is_uncounted: job.types().contains(&JobType::Container),
+        is_uncounted: job.opens_domain().is_some(),
         is_apart: job.components.iter().all(makes_way),
     };
     (marks != Marks::default()).then(|| Arc::new(marks))

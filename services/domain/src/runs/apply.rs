@@ -59,6 +59,9 @@ impl State {
         if self.job(id).and_then(Sharing::of).is_some() {
             self.index.sharing.insert(run.id);
         }
+        if self.job(id).is_some_and(|job| job.opens_domain().is_some()) {
+            self.index.openers.insert(run.id);
+        }
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
             // An array has started once its last task has.
@@ -141,6 +144,7 @@ impl State {
         self.index.sharing.remove(&run.id);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);
+        self.index.openers.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
         self.count_fair_use(id, &run, now);

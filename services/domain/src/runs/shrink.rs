@@ -55,6 +55,9 @@ fn resizable<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
     if job.tasks.is_some() {
         return Err(conflict(format!("job {id} is a list of tasks, which grows and shrinks by itself")));
     }
+    if job.opens_domain().is_some() {
+        return Err(conflict(format!("job {id} holds its nodes for a planning domain, and keeps them all")));
+    }
     if job.components.len() > 1 {
         return Err(conflict(format!("job {id} has several components, whose numbers of nodes are fixed")));
     }

@@ -2,7 +2,9 @@
 
 use crate::validate::{invalid, label, shown};
 use muster_schemas::{
+    JobId,
     command::Refusal,
+    domains,
     job::{JobSpec, JobType},
 };
 
@@ -25,6 +27,12 @@ pub(crate) fn of_job(spec: &JobSpec) -> Result<(), Refusal> {
     let name = shown(&spec.name);
     if ways > 1 {
         return invalid(format!("types: job `{name}` shares its cores in {ways} ways, expected one"));
+    }
+    let opens = domains::opened(&spec.types, JobId::job(0)).is_some();
+    if ways > 0 && (opens || domains::entered(&spec.types).is_some()) {
+        return invalid(format!(
+            "types: job `{name}` shares its cores, so it neither opens a planning domain nor runs in one"
+        ));
     }
     if ways > 0 && spec.components.len() > 1 {
         let components = spec.components.len();

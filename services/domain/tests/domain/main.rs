@@ -17,6 +17,7 @@ mod growth;
 mod jobs;
 mod lending;
 mod lists;
+mod nesting;
 mod notifications;
 mod numbers;
 mod orders;

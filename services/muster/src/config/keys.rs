@@ -244,6 +244,12 @@ const CLUSTER: Section = Section {
             "An agent whose token is for a node that does not exist makes the node.",
         ),
         key(
+            "ends_domain_jobs",
+            Kind::Boolean,
+            "false",
+            "End the runs inside a planning domain with the job that holds their resources.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

@@ -18,6 +18,7 @@ mod hpcpack_modes;
 mod mpi;
 mod oar;
 mod oar_clients;
+mod oar_containers;
 mod oar_nodes;
 mod oar_sharing;
 mod oar_users;

@@ -21,7 +21,13 @@ name = "long"
 
 /// A site of four nodes with four cores each. Nodes have a `/tmp` of their own, and jobs wait for files of the test.
 pub fn site() -> Site {
-    Site::on(System::stopped_in(Path::new("/var/tmp")), CONFIGURATION)
+    site_with("")
+}
+
+/// The same, with these settings of the cluster.
+pub fn site_with(settings: &str) -> Site {
+    let configuration = CONFIGURATION.replace("[cluster]\n", &format!("[cluster]\n{settings}\n"));
+    Site::on(System::stopped_in(Path::new("/var/tmp")), &configuration)
 }
 
 /// The state of a job, as `oarstat -s` tells it.
@@ -236,7 +242,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -p \"bogus = 1\" true", 8, "no property is called 'bogus' (job id -5)"),
         ("oarsub -p \"core < 3\" true", 8, "is not supported"),
         ("oarsub -q nope true", 8, "no queue is called 'nope' (job id -8)"),
-        ("oarsub -t container true", 8, "-t container: is not supported"),
+        ("oarsub -t deploy true", 8, "-t deploy: is not supported"),
         ("oarsub -t besteffort true", 8, "needs a service class 'besteffort'"),
         ("oarsub -t bogus true", 8, "no type is called 'bogus'"),
         ("oarsub --array 0 true", 6, "--array: "),

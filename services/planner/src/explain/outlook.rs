@@ -140,7 +140,7 @@ impl<'e> Outlook<'e> {
             return view(slot.start, &slot.placement);
         }
         let promise = self.promises.iter().find(|promise| promise.job == self.job.id)?;
-        view(promise.start, &promise.placement)
+        view(promise.start, &self.planned.real_placement(&promise.placement))
     }
 
     pub fn expected_start(&self, job: &Job) -> Option<Timestamp> {

@@ -5,6 +5,7 @@ use super::{
     shared::{Book, Held, Together, book_of},
 };
 use crate::{
+    domains::domain_of,
     free::FreeNode,
     model::Closure,
     timeline::{Counts, GPU_MODELS, Line},
@@ -39,6 +40,8 @@ pub(crate) struct MachineNode {
     pub version: u32,
     /// The holdings of jobs that share cores with others.
     books: Vec<Book>,
+    /// The name of the planning domain that it is a part of; `None` for a real node.
+    pub(super) domain: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +84,7 @@ impl MachineNode {
             promises: 0,
             version: 0,
             books: Vec::new(),
+            domain: None,
             spec,
         };
         node.unused = node.all();
@@ -89,7 +93,7 @@ impl MachineNode {
     }
 
     /// Its GPUs that cannot be used.
-    pub(super) fn faulty_gpus(&self) -> IndexSet {
+    pub fn faulty_gpus(&self) -> IndexSet {
         (0..).zip(&self.gpu_model).filter(|(_, model)| model.is_none()).map(|(gpu, _)| gpu).collect()
     }
 
@@ -131,9 +135,36 @@ impl MachineNode {
         self.free_now.is_none()
     }
 
+    /// The times in which it serves no job.
+    pub fn closures(&self) -> &[Closure] {
+        &self.closures
+    }
+
+    /// Whether it is a real node or, for jobs of a planning domain, a part of that.
+    pub fn is_for(&self, reservation: Option<&str>) -> bool {
+        match &self.domain {
+            None => reservation.is_none_or(|name| domain_of(name).is_none()),
+            Some(own) => reservation == Some(own),
+        }
+    }
+
+    /// Whether it is a part of a planning domain that serves the jobs there.
+    pub fn is_exposed(&self) -> bool {
+        let own = self.domain.as_ref();
+        own.is_some_and(|own| self.reservations.iter().any(|(.., name)| name == own))
+    }
+
+    /// Whether it is a real node, and no part of a planning domain.
+    pub fn is_real(&self) -> bool {
+        self.domain.is_none()
+    }
+
     /// Whether the node serves jobs in this reservation (or in none) throughout a window.
     pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
-        if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
+        if !self.is_available
+            || !self.is_for(reservation)
+            || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until))
+        {
             return false;
         }
         match reservation {

@@ -1,7 +1,8 @@
 //! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
-use super::{Cycle, Verdict, components::Ruled};
+use super::{Cycle, Verdict, components::Ruled, inside::no_room};
 use crate::{
+    domains::domain_of,
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
@@ -110,12 +111,16 @@ impl Engine {
         let demand = &self.classes.get(entry.class).demand;
         let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
         match reservation {
-            Some(name) => {
+            Some(name) if domain_of(name).is_some() && !self.is_endless(name) => {
+                self.tell(cycle, place, no_room(name));
+                false
+            }
+            Some(name) if domain_of(name).is_none() => {
                 let reason = format!("it does not fit into reservation {name} before that ends");
                 self.tell(cycle, place, WaitReason::Resources(reason));
                 false
             }
-            None => {
+            _ => {
                 self.block(cycle, place);
                 self.tell_shortage(cycle, place);
                 true

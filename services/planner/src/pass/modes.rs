@@ -275,8 +275,10 @@ impl Engine {
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let reserved = component.reservation.as_ref().and_then(|name| self.reservations.get(name));
             for (index, node) in self.machine.nodes().iter().enumerate() {
-                let is_open =
-                    component.reservation.is_none() || reserved.is_some_and(|one| one.nodes.contains(&node.id));
+                let is_open = node.is_for(component.reservation.as_deref())
+                    && (component.reservation.is_none()
+                        || !node.is_real()
+                        || reserved.is_some_and(|one| one.nodes.contains(&node.id)));
                 let serves =
                     || component.alternatives.iter().any(|alternative| serves_kind(node, queue_nodes, alternative));
                 if is_open && serves() {

@@ -3,6 +3,7 @@
 use super::Cycle;
 use crate::{
     class::Class,
+    domains::asked,
     engine::Engine,
     free::{Free, FreeNode, Undo},
     machine::{MachineNode, Window},
@@ -88,6 +89,9 @@ impl Engine {
     }
 
     fn fate(&self, demand: &Demand) -> Option<WaitReason> {
+        if let Some(domain) = asked(demand) {
+            return self.fate_inside(demand, domain);
+        }
         if !self.fits_empty(demand, |_| true) {
             Some(WaitReason::NeverFits("the nodes and licences as configured cannot serve it".into()))
         } else if !self.fits_empty(demand, |node| node.is_available) {
@@ -102,7 +106,7 @@ impl Engine {
         if self.fits_first_empty(demand, &is_wanted) {
             return true;
         }
-        let nodes = self.machine.nodes().iter().filter(|node| is_wanted(node));
+        let nodes = self.machine.nodes().iter().filter(|node| node.is_real() && is_wanted(node));
         let free = Free::new(nodes.map(|node| FreeNode::empty(node.id, &node.spec)), self.machine.licences());
         self.fits_in(demand, free)
     }
@@ -114,7 +118,7 @@ impl Engine {
         let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
         let Some(mut enough) = Enough::of(alternative, default_memory_per_core_bytes) else { return false };
         let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
-        let mut nodes = self.machine.nodes().iter().filter(|node| is_wanted(node));
+        let mut nodes = self.machine.nodes().iter().filter(|node| node.is_real() && is_wanted(node));
         alternative.licences.is_empty()
             && nodes.any(|node| {
                 let room = enough.room_of_counts(u64::from(node.spec.cores), node.spec.memory_bytes).unwrap_or(0);
@@ -122,7 +126,7 @@ impl Engine {
             })
     }
 
-    fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
+    pub(super) fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
         let mut undo = Undo::default();
         if self.fits_one_by_one(demand, &mut free, Spread::Apart(&[]), &mut undo) {
             return true;
@@ -192,7 +196,8 @@ impl Engine {
                 component.alternatives = ways.map(|(way, _)| way.clone()).collect();
             }
         }
-        let reason = WaitReason::Resources(self.shortage(&demand, cycle.now).into());
+        let reason = self.no_room_inside(&demand, cycle.now);
+        let reason = reason.unwrap_or_else(|| WaitReason::Resources(self.shortage(&demand, cycle.now).into()));
         cycle.tell(entry.id, reason);
     }
 
@@ -230,7 +235,7 @@ impl Engine {
 
     /// The nodes that take no jobs, for people.
     fn unavailable_nodes(&self) -> String {
-        let nodes = self.machine.nodes().iter().filter(|node| !node.is_available);
+        let nodes = self.machine.nodes().iter().filter(|node| node.is_real() && !node.is_available);
         let names: Vec<&str> = nodes.map(|node| node.spec.name.as_str()).collect();
         let shown = names[..names.len().min(NAMES_IN_REASON)].join(",");
         match names.len().saturating_sub(NAMES_IN_REASON) {

@@ -1,6 +1,10 @@
 //! Where one job can start at a moment, whatever its queue, the limits and the order say.
 
-use super::{Projection, closures, jobs::Holders, tell_node};
+use super::{
+    Projection, closures,
+    jobs::{Holders, opener},
+    tell_node,
+};
 use crate::{
     engine::Engine,
     model::{QueuedTasks, Reservation},
@@ -72,6 +76,9 @@ impl Projection {
                 end: reservation.spec.end,
                 nodes: reservation.nodes.iter().copied().collect(),
             });
+        }
+        for job in state.jobs() {
+            engine.set_opener(job.id, opener(state, job));
         }
         for run in state.runs() {
             if let Some(job) = state.job(run.job) {

@@ -2,6 +2,7 @@
 
 use crate::{
     class::Size,
+    domains::{self, Opener},
     engine::Engine,
     machine,
     model::{
@@ -224,7 +225,8 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
 /// How a running job makes way for others, if jobs of all its classes do.
 pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let accounts = state.accounts();
-    if accounts.classes().all(|class| class.preempts.is_empty()) {
+    // What runs inside a planning domain would keep the resources from whom it makes way for.
+    if accounts.classes().all(|class| class.preempts.is_empty()) || job.opens_domain().is_some() {
         return None;
     }
     let run = state.run(job.run()?)?;
@@ -241,6 +243,15 @@ pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
         is_leaving: run.stopping.is_some(),
         comes_back: state.comes_back_if_preempted(job),
     })
+}
+
+/// The planning domain that an unfinished job opens. Jobs start inside only while it runs (OAR-T-14).
+pub(super) fn opener(state: &State, job: &Job) -> Option<Opener> {
+    let domain = job.opens_domain().filter(|_| !job.is_finished() && job.id.index.is_none())?;
+    let run = job.run().and_then(|run| state.run(run));
+    let is_kept = || job.filters.as_deref().is_some_and(|filters| filters.kept().is_some());
+    let is_shut = run.map_or_else(is_kept, |run| !state.is_open_for_jobs(run));
+    Some(Opener { key: domains::key(&domain), is_shut })
 }
 
 /// A promise as the engine has it.
@@ -298,9 +309,10 @@ fn demand(state: &State, job: &Job) -> Demand {
 
 /// The request of a job, in its own words.
 fn asked(job: &Job) -> Demand {
+    let domain = job.domain().map(|domain| domains::key(&domain));
     let component = |component: &Component| ComponentDemand {
         queue: component.queue.clone(),
-        reservation: component.reservation().cloned(),
+        reservation: domain.clone().or_else(|| component.reservation().cloned()),
         deadline: component.deadline(),
         alternatives: component.shape.alternatives.clone(),
     };

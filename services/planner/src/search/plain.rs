@@ -52,7 +52,8 @@ impl<'r> Plain<'r> {
 
     /// Whether a node has the requested kind.
     pub fn serves_kind(&self, search: &Search, node: &MachineNode) -> bool {
-        serves_kind(node, search.queue_nodes(self.component), self.alternative)
+        node.is_for(self.component.reservation.as_deref())
+            && serves_kind(node, search.queue_nodes(self.component), self.alternative)
     }
 
     /// Whether a node serves the component throughout a window, as far as closures and reservations go.

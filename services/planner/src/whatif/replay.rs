@@ -214,11 +214,17 @@ impl<'h> Cluster<'h> {
             let command = Command::CommitPlan { plan: Box::new(plan) };
             // Only the planner's own mistakes are refused here, and those singly.
             let _ = self.decide(&Arc::new(Actor::Planner), command);
-            for (job, run) in std::mem::take(&mut self.begun) {
+            let begun = std::mem::take(&mut self.begun);
+            // Jobs may start inside at once (OAR-T-14).
+            let opens = |(job, _): &(JobId, RunId)| {
+                self.projection.state().job(*job).is_some_and(|job| job.opens_domain().is_some())
+            };
+            let opens_domain = begun.iter().any(opens);
+            for (job, run) in begun {
                 self.begin_run(job, run);
             }
             let has_refused = self.left_out.len() > refused_before;
-            if !(has_refused || planned.is_cut_short && asked > 0) {
+            if !(has_refused || opens_domain || planned.is_cut_short && asked > 0) {
                 self.is_plan_due = false;
                 return;
             }

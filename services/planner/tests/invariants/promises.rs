@@ -58,7 +58,7 @@ proptest! {
                 let is_array_full = job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0);
                 let limited = limited || is_array_full;
                 let is_cut_short = planned.plan.is_cut_short;
-                let is_kept = started || limited || is_cut_short || now.is_some_and(|slot| slot.start <= promised.start && slot.start > planned.now);
+                let is_kept = started || limited || is_cut_short || now.as_ref().is_some_and(|slot| slot.start <= promised.start && slot.start > planned.now);
                 assert!(is_kept, "job {} at {}: promised {promised:?}, now {now:?}", job.id, planned.now);
             }
         });

@@ -5,7 +5,7 @@ use muster_planner::whatif::{History, Report, courses_of, replay};
 use muster_schemas::{
     JobId, NodeId,
     event::{Actor, Event, JobChange, Record},
-    job::{Dependency, DependencyKind, Holds, Outcome, RequeuePolicy},
+    job::{Dependency, DependencyKind, Holds, JobSpec, JobType, Outcome, RequeuePolicy},
     policy::{BUILT_IN_POLICIES, Policy},
 };
 use proptest::prelude::*;
@@ -310,4 +310,25 @@ proptest! {
         let direct = lived(&history(&script.records()), Some(&built_in(after)));
         prop_assert_eq!(starts(&other), starts(&direct));
     }
+}
+
+/// OAR-T-14, OAR-T-15: a replay starts jobs inside a planning domain with the job that holds its resources, and ends
+/// those that wait when that is over.
+#[test]
+fn jobs_inside_a_domain_follow_the_job_that_opens_it() {
+    let mut script = Script::new(1, &built_in("fcfs"));
+    let first = script.submit(0, "anna", 4, Some(50));
+    script.takes(first, 30, Outcome::Completed);
+    let opening = JobSpec { types: vec![JobType::Container], ..spec(4, Some(100)) };
+    let container = script.submit_spec(1, "anna", opening);
+    script.takes(container, 80, Outcome::Completed);
+    let inside = |walltime| JobSpec { types: vec![JobType::Inner(container)], ..spec(4, Some(walltime)) };
+    let inner = script.submit_spec(2, "bert", inside(20));
+    script.takes(inner, 10, Outcome::Completed);
+    let late = script.submit_spec(3, "bert", inside(95));
+    let records = lived(&history(&script.records()), None);
+    let started = starts(&records);
+    assert_eq!((started[&container], started[&inner], started.get(&late)), (30.0, 30.0, None));
+    let why = "planning domain 2 is over: no job opens it any more".to_owned();
+    assert_eq!(finished(&records)[&late], Outcome::LaunchFailed(why));
 }

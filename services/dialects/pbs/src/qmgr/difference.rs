@@ -111,5 +111,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         agents_make_nodes: changed(&before.agents_make_nodes, &after.agents_make_nodes),
         energy: after.energy.clone().filter(|_| before.energy != after.energy),
         quotas: None,
+        ends_domain_jobs: changed(&before.ends_domain_jobs, &after.ends_domain_jobs),
     }
 }

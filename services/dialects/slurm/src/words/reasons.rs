@@ -38,6 +38,7 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
         ReasonWord::StagingIn => "BurstBufferStageIn",
         ReasonWord::BufferMissing => "BurstBufferResources",
         ReasonWord::StagingFailed => "BurstBufferOperation",
+        ReasonWord::DomainNotOpen => "Reservation",
         ReasonWord::ExternalPlanner => return Cow::Owned(one_word(&reason.text)),
     })
 }

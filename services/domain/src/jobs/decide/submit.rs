@@ -3,9 +3,10 @@
 use crate::{
     accounts::decide::entering::{self, Entering},
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
-    dependencies::decide::{complete_dependencies, named_job},
+    dependencies::decide::complete_dependencies,
     filters::decide::submission,
     jobs::{self, Job, numbers::numbers_taken},
+    nesting,
     nodes::Queue,
     requests::fits::{self, Wish},
     state::State,
@@ -15,7 +16,7 @@ use muster_schemas::{
     JobId, Timestamp,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, Owner},
-    job::{Component, Dependencies, JobSpec, JobType, Program},
+    job::{Component, Dependencies, JobSpec, Program},
     resources::{Alternative, Request},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -140,7 +141,8 @@ impl<'a> Submission<'a> {
         if spec.exceeds_quotas {
             self.access.require_operator("lift quotas")?;
         }
-        self.check_types(spec)
+        self.check_types(spec)?;
+        nesting::decide::complete(self.state, spec)
     }
 
     fn complete_component(&mut self, component: &mut Component, is_array: bool) -> Result<(), Refusal> {
@@ -197,16 +199,6 @@ impl<'a> Submission<'a> {
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
             *entering += 1;
             require_queue_room(self.state, queue, most, *entering)?;
-        }
-        Ok(())
-    }
-
-    fn check_types(&self, spec: &JobSpec) -> Result<(), Refusal> {
-        for job_type in &spec.types {
-            if let JobType::Inner(container) = job_type {
-                let job = named_job(self.state, *container)?;
-                self.access.require_management(job)?;
-            }
         }
         Ok(())
     }

@@ -146,6 +146,10 @@ pub(crate) struct Plan<'a> {
     planned_at: Timestamp,
     /// The runs and the starts of the plan, once a start needs them; `None` inside if there are no quotas.
     quotas: Option<Option<Book<RunId>>>,
+    /// Shares inside planning domains that the plan has given.
+    inside: Vec<(RunId, NodeShare)>,
+    /// Runs whose kept shares inside domains count as free.
+    given_back: BTreeSet<RunId>,
 }
 
 impl<'a> Plan<'a> {
@@ -170,7 +174,27 @@ impl<'a> Plan<'a> {
             is_ordered: false,
             planned_at: now,
             quotas: None,
+            inside: Vec::new(),
+            given_back: BTreeSet::new(),
         }
+    }
+
+    pub(crate) fn state(&self) -> &'a State {
+        self.state
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether what is kept under this number counts as free.
+    pub(crate) fn is_given_back(&self, run: RunId) -> bool {
+        self.given_back.contains(&run)
+    }
+
+    /// The shares inside planning domains that the plan has given.
+    pub(crate) fn given_inside(&self) -> impl Iterator<Item = (RunId, &NodeShare)> {
+        self.inside.iter().map(|(run, share)| (*run, share))
     }
 
     /// Starts a job: at once, or with an offer if filters judge the start.
@@ -296,6 +320,10 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
+            if job.domain().is_some() {
+                self.inside.push((run, share.clone()));
+                continue;
+            }
             self.change_node(share.node, |node| node.take(run, share, &Spare::default()));
             self.sharers.extend(Sharing::of(job).map(|sharing| (run, sharing, share.clone())));
         }

@@ -22,7 +22,8 @@ impl Plan<'_> {
             let (placed, wanted) = (placement.components.len(), job.components.len());
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
-        self.check_nodes(placement)?;
+        self.check_nodes(job, placement)?;
+        self.check_domain_end(job, placement)?;
         tasks::decide::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
@@ -39,18 +40,18 @@ impl Plan<'_> {
     }
 
     /// Whether each node has at most one component, or several that can share it.
-    fn check_nodes(&self, placement: &Placement) -> Result<(), String> {
+    fn check_nodes(&self, job: &Job, placement: &Placement) -> Result<(), String> {
         let mut shares: Vec<(u32, &NodeShare)> = placement.shares_by_component().collect();
         shares.sort_by_key(|(component, share)| (share.node, *component));
         let mut on_nodes = shares.chunk_by(|(_, one), (_, other)| one.node == other.node);
-        on_nodes.try_for_each(|shares| if shares.len() > 1 { self.check_shared_node(shares) } else { Ok(()) })
+        on_nodes.try_for_each(|shares| if shares.len() > 1 { self.check_shared_node(job, shares) } else { Ok(()) })
     }
 
     /// Whether components can share a node: the policy permits it, each is there once, none needs the node exclusively
     /// or has what another has, and together they need no more than is free (SL-P-07).
-    fn check_shared_node(&self, shares: &[(u32, &NodeShare)]) -> Result<(), String> {
+    fn check_shared_node(&self, job: &Job, shares: &[(u32, &NodeShare)]) -> Result<(), String> {
         let Some((_, first)) = shares.first() else { return Ok(()) };
-        let (node, name) = (first.node, self.state.node_name(first.node));
+        let name = self.state.node_name(first.node);
         if shares.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return Err(format!("a component is placed twice on the same node, {name}"));
         }
@@ -66,16 +67,14 @@ impl Plan<'_> {
         if all.exclusive {
             return Err(format!("components share node {name}, which one of them wants for itself"));
         }
-        match self.node(node) {
-            Some(node) if all.memory_bytes > node.free_memory_bytes => {
-                Err(format!("node {name} does not have this memory free"))
-            }
-            _ => Ok(()),
+        if all.memory_bytes > self.node_for(job, &all)?.free_memory_bytes {
+            return Err(format!("node {name} does not have this memory free"));
         }
+        Ok(())
     }
 
     /// A node as seen by the plan.
-    fn node(&self, id: NodeId) -> Option<&Node> {
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(&id).or_else(|| self.state.node(id))
     }
 
@@ -119,8 +118,7 @@ impl Plan<'_> {
     ) -> Result<(), String> {
         let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
         for share in &placed.shares {
-            let node = self.node(share.node);
-            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
+            let node = self.node_for(job, share)?;
             let name = &node.spec.name;
             if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
                 return Err(format!("node {name} does not serve queue `{}`", component.queue));
@@ -132,14 +130,18 @@ impl Plan<'_> {
                 let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
                 return Err(format!("node {name} is closed until {}{because}", closure.until));
             }
-            check_share(self.state, node, share, own, &self.open_to(job, node.id))?;
-            check_stay(node, alternative, self.now)?;
+            check_share(self.state, &node, share, own, &self.open_to(job, node.id))?;
+            check_stay(&node, alternative, self.now)?;
         }
         Ok(())
     }
 
     /// Whether the placement of a component is within the reservation that it names, and avoids all others.
     fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
+        if job.domain().is_some() {
+            // Whoever holds the resources of a domain was checked when it started.
+            return Ok(());
+        }
         let own = component.reservation();
         if let Some(name) = own {
             let reservation =

@@ -125,9 +125,14 @@ impl<'a> Plan<'a> {
     }
 
     fn give_back(&mut self, job: &Job, run: RunId, placement: &Placement) {
-        for share in placement.shares() {
-            self.change_node(share.node, |node| node.give_back(run, share, false));
-            self.keep_shared(share.node, run);
+        if job.domain().is_some() {
+            self.given_back.insert(run);
+            self.inside.retain(|(given, _)| *given != run);
+        } else {
+            for share in placement.shares() {
+                self.change_node(share.node, |node| node.give_back(run, share, false));
+                self.keep_shared(share.node, run);
+            }
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };

@@ -136,7 +136,7 @@ impl Engine {
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             component.alternatives.iter().all(|alternative| {
                 let serves = |node: &&crate::machine::MachineNode| {
-                    node.is_available && serves_kind(node, queue_nodes, alternative)
+                    node.is_real() && node.is_available && serves_kind(node, queue_nodes, alternative)
                 };
                 self.machine.nodes().iter().filter(serves).count() == nodes as usize
             })

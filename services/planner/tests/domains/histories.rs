@@ -1,0 +1,317 @@
+//! Random histories with planning domains.
+
+use crate::{
+    requests::{GROUP, LICENCE, alternatives, node_name, one_or_two},
+    world::{World, component, node, owner, with_property},
+};
+use muster_domain::invariants::assert_invariants;
+use muster_planner::predict::{Effort, predict};
+use muster_schemas::{
+    JobId, RunId,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    command::{Command, JobSelection, Reply},
+    event::Actor,
+    job::{Component, JobSpec, JobType},
+    policy::Policy,
+    resources::{Alternative, Count, Level, LevelCount, Request, Sharing},
+};
+use proptest::{prelude::*, sample::Index};
+use std::collections::BTreeSet;
+
+const POLICIES: [&str; 4] = ["fcfs", "easy", "conservative", "spt"];
+
+/// Where a job runs.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Outside,
+    /// Inside the domain of some container; outside if there is none.
+    Inside(Index),
+    /// In the domain with a name.
+    Named,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// The job, where it runs, and whether it opens a domain: of its own or the one with a name.
+    Submit(Box<JobSpec>, Place, Option<bool>),
+    Begin(Index),
+    End(Index),
+    Pass(u32),
+    Cancel(Index),
+    Requeue(Index),
+    Drain(Index),
+    Return(Index),
+    Suspend(Index),
+    GoOn(Index),
+    Policy(&'static str),
+    EndsWithDomain(bool),
+}
+
+fn config() -> ClusterConfig {
+    let nodes = vec![
+        with_property(node(&node_name(0), 4, 4), GROUP, "a"),
+        with_property(node(&node_name(1), 4, 4), GROUP, "a"),
+        with_property(node(&node_name(2), 2, 8), GROUP, "b"),
+        with_property(node(&node_name(3), 8, 2), GROUP, "b"),
+    ];
+    let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
+    let side = QueueSpec { nodes: vec![node_name(1), node_name(3)], max_running_jobs: Some(3), ..queue("side") };
+    ClusterConfig {
+        nodes,
+        queues: vec![queue("default"), side],
+        licences: [(LICENCE.to_owned(), 3)].into(),
+        ..ClusterConfig::default()
+    }
+}
+
+/// Whole nodes, as containers mostly have.
+fn whole() -> impl Strategy<Value = Alternative> {
+    (1_u32..=3, 20_u64..200).prop_map(|(nodes, seconds)| {
+        let count = Count::exactly(nodes);
+        let path = vec![LevelCount { level: Level::Node, count }];
+        let request = Request { path, sharing: Sharing::WholeNodes, ..Request::default() };
+        Alternative { requests: vec![request], walltime_seconds: Some(seconds), ..Alternative::default() }
+    })
+}
+
+fn components() -> impl Strategy<Value = Component> {
+    let ways = prop_oneof![1 => whole().prop_map(|way| vec![way]), 2 => one_or_two(|| alternatives(1))];
+    (ways, prop::bool::weighted(0.2))
+        .prop_map(|(ways, is_side)| Component { queue: is_side.then(|| "side".to_owned()), ..component(ways) })
+}
+
+fn submissions() -> impl Strategy<Value = Step> {
+    let place = prop_oneof![
+        2 => Just(Place::Outside),
+        3 => any::<Index>().prop_map(Place::Inside),
+        1 => Just(Place::Named),
+    ];
+    let opens = prop_oneof![2 => Just(None), 1 => Just(Some(false)), 1 => Just(Some(true))];
+    (one_or_two(components), place, opens).prop_map(|(components, place, opens)| {
+        let spec = JobSpec { components, working_directory: "/tmp".into(), ..JobSpec::default() };
+        Step::Submit(Box::new(spec), place, opens)
+    })
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let index = any::<Index>;
+    prop_oneof![
+        12 => submissions(),
+        8 => index().prop_map(Step::Begin),
+        4 => index().prop_map(Step::End),
+        2 => (1_u32..60).prop_map(Step::Pass),
+        1 => index().prop_map(Step::Cancel),
+        1 => index().prop_map(Step::Requeue),
+        1 => index().prop_map(Step::Drain),
+        1 => index().prop_map(Step::Return),
+        1 => index().prop_map(Step::Suspend),
+        1 => index().prop_map(Step::GoOn),
+        1 => prop::sample::select(&POLICIES[..]).prop_map(Step::Policy),
+        1 => any::<bool>().prop_map(Step::EndsWithDomain),
+    ]
+}
+
+fn running(world: &World) -> Vec<(JobId, RunId)> {
+    world.state().runs().map(|run| (run.job, run.id)).collect()
+}
+
+fn pick<T: Copy>(all: &[T], at: &Index) -> Option<T> {
+    (!all.is_empty()).then(|| all[at.index(all.len())])
+}
+
+fn types(world: &World, place: Place, opens: Option<bool>) -> Vec<JobType> {
+    let opens = opens.map(|is_named| match is_named {
+        true => JobType::OpensDomain("name".into()),
+        false => JobType::Container,
+    });
+    let containers: Vec<JobId> = world
+        .state()
+        .jobs()
+        .filter(|job| !job.is_finished() && job.opens_domain().is_some())
+        .map(|job| job.id)
+        .collect();
+    let inside = match place {
+        Place::Outside => None,
+        Place::Inside(at) => pick(&containers, &at).map(JobType::Inner),
+        Place::Named => Some(JobType::InDomain("name".into())),
+    };
+    opens.into_iter().chain(inside).collect()
+}
+
+fn happen(world: &mut World, step: &Step) {
+    let ledger = Actor::Ledger;
+    // Commands that make no sense are refused.
+    let ask = |world: &mut World, command: Command| drop(world.command(&ledger, command));
+    match step {
+        Step::Submit(spec, place, opens) => {
+            let spec = JobSpec { types: types(world, *place, *opens), ..(**spec).clone() };
+            let _ = world.try_submit("ada", spec);
+        }
+        Step::Begin(at) => {
+            if let Some((job, _)) = pick(&running(world), at) {
+                world.report_start(job);
+            }
+        }
+        Step::End(at) => {
+            if let Some((_, run)) = pick(&running(world), at) {
+                world.end_run(run);
+            }
+        }
+        Step::Pass(seconds) => {
+            let unfinished = world.state().jobs().find(|job| !job.is_finished()).map(|job| job.id);
+            if let Some(job) = unfinished {
+                world.pass(i64::from(*seconds), job);
+            }
+        }
+        Step::Cancel(at) => {
+            let jobs: Vec<JobId> = world.state().jobs().map(|job| job.id).collect();
+            if let Some(job) = pick(&jobs, at) {
+                ask(world, Command::Cancel { jobs: JobSelection::Ids(vec![job]) });
+            }
+        }
+        Step::Requeue(at) => {
+            if let Some((job, _)) = pick(&running(world), at) {
+                let jobs = JobSelection::Ids(vec![job]);
+                ask(world, Command::Requeue { jobs, hold: false, delay_seconds: 0 });
+            }
+        }
+        Step::Drain(at) => world.drain(&[&node_name(at.index(4))]),
+        Step::Return(at) => ask(world, Command::ResumeNodes { nodes: vec![node_name(at.index(4))] }),
+        Step::Suspend(at) | Step::GoOn(at) => {
+            if let Some((job, _)) = pick(&running(world), at) {
+                let jobs = JobSelection::Ids(vec![job]);
+                let is_stop = matches!(step, Step::Suspend(_));
+                ask(world, if is_stop { Command::Suspend { jobs } } else { Command::Resume { jobs } });
+            }
+        }
+        Step::Policy(name) => world.set_policy(Policy::built_in(name).expect("it is built in")),
+        Step::EndsWithDomain(ends_domain_jobs) => {
+            let settings = ClusterSettings { ends_domain_jobs: *ends_domain_jobs, ..ClusterSettings::default() };
+            world.configure(ClusterConfig { settings, ..config() });
+        }
+    }
+}
+
+/// Plans and commits until nothing starts any more. The ledger takes every start, except of jobs whose domain ends in
+/// the second that a command takes here.
+fn settle(world: &mut World) {
+    let mut left_out = BTreeSet::new();
+    loop {
+        let plan = world.plan_without(&left_out).plan;
+        let starts = plan.starts.len();
+        match world.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }) {
+            Ok(Reply::Planned(refused)) => {
+                for refused in refused {
+                    assert!(refused.reason.contains("and planning domain"), "job {}: {}", refused.job, refused.reason);
+                    left_out.insert(refused.job);
+                }
+            }
+            other => panic!("a plan: {other:?}"),
+        }
+        assert_invariants(world.state());
+        if starts == 0 {
+            return;
+        }
+    }
+}
+
+/// Every waiting job inside has a reason, and none runs where its domain holds nothing.
+fn assert_inside(world: &World) {
+    let state = world.state();
+    for job in state.jobs().filter(|job| job.is_waiting() && job.domain().is_some()) {
+        assert!(state.wait_reason(job).is_some(), "job {} waits for no reason", job.id);
+    }
+    for run in state.runs() {
+        let Some(domain) = state.job(run.job).and_then(|job| job.domain().map(|name| name.into_owned())) else {
+            continue;
+        };
+        for share in run.placement.shares() {
+            let holder = state.holder_of(run.id, share);
+            let all: Vec<RunId> = state.runs_for_domain(&domain).map(|run| run.id).collect();
+            // If the run that held it is gone, the share is of the node or of a domain further out.
+            let is_own = holder.is_none_or(|holder| all.contains(&holder.id) || holder.id < run.id);
+            assert!(is_own, "run {} lies inside {:?}", run.id, holder.map(|holder| holder.id));
+        }
+    }
+}
+
+/// The number of random cases for each property: `MUSTER_CASES`, else 100.
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("MUSTER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// OAR-T-10, OAR-T-11, OAR-T-14, OAR-T-17, OAR-G-05, OAR-G-10: whatever happens, the ledger takes what is planned,
+    /// nothing is used twice, at any depth, and a pass always ends.
+    #[test]
+    fn plans_with_domains_hold(steps in prop::collection::vec(steps(), 1..40)) {
+        let mut world = World::configured(config());
+        for step in &steps {
+            happen(&mut world, step);
+            world.tick();
+            assert_invariants(world.state());
+            settle(&mut world);
+            assert_inside(&world);
+        }
+        predict(world.engine(), world.state().time(), Effort { max_cycles: 50 });
+    }
+
+    /// OAR-T-10: a domain that lasts is planned as a cluster of its nodes would be.
+    #[test]
+    fn a_domain_is_planned_as_a_cluster_of_its_own(
+        policy in prop::sample::select(&POLICIES[..]),
+        jobs in prop::collection::vec((one_or_two(components), prop::option::weighted(0.4, any::<Index>())), 1..20),
+    ) {
+        let mut own = ClusterConfig { nodes: config().nodes.into_iter().take(3).collect(), ..config() };
+        own.queues[1].nodes.pop();
+        let [mut inner, mut alone] = [World::configured(config()), World::configured(own)];
+        for world in [&mut inner, &mut alone] {
+            world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        }
+        let path = vec![LevelCount { level: Level::Node, count: Count::exactly(3) }];
+        let request = Request { path, sharing: Sharing::WholeNodes, ..Request::default() };
+        let lasting = Alternative { requests: vec![request], walltime_seconds: None, ..Alternative::default() };
+        let spec = JobSpec { types: vec![JobType::Container], ..crate::world::job_of(component(vec![lasting])) };
+        let container = inner.submit(spec);
+        prop_assert_eq!(inner.settle(), [container]);
+        inner.report_start(container);
+        // The jobs of both clusters have the same numbers, and both the same time.
+        let dummy = alone.submit(crate::world::tasks(1));
+        let late = inner.state().time().micros_since(alone.state().time()) / 1_000_000;
+        alone.pass(late - 1, dummy);
+        alone.command(&owner("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![dummy]) }).expect("it waits");
+        for (components, end) in jobs {
+            let spec = JobSpec { components, working_directory: "/tmp".into(), ..JobSpec::default() };
+            if alone.try_submit("ada", spec.clone()).is_err() {
+                continue;
+            }
+            inner.submit(JobSpec { types: vec![JobType::Inner(container)], ..spec });
+            compare(&mut inner, &mut alone)?;
+            let runs: Vec<JobId> = running(&alone).into_iter().map(|(job, _)| job).collect();
+            if let Some(job) = end.and_then(|end| pick(&runs, &end)) {
+                inner.end(job);
+                alone.end(job);
+                compare(&mut inner, &mut alone)?;
+            }
+        }
+    }
+}
+
+/// The same starts at the same places.
+fn compare(inner: &mut World, alone: &mut World) -> Result<(), TestCaseError> {
+    prop_assert_eq!(inner.state().time(), alone.state().time());
+    let (started, wanted) = (inner.settle(), alone.settle());
+    prop_assert_eq!(&started, &wanted);
+    for job in started {
+        prop_assert_eq!(inner.placement(job), alone.placement(job));
+    }
+    let late = |world: &World| {
+        let starts = predict(world.engine(), world.state().time(), Effort { max_cycles: 100 });
+        starts.into_iter().filter(|one| one.start.is_some()).map(|one| (one.job, one.start)).collect::<Vec<_>>()
+    };
+    prop_assert_eq!(late(inner), late(alone));
+    Ok(())
+}
