@@ -73,6 +73,8 @@ impl Engine {
                 idle: share.cores.len() == u64::from(node.spec.cores),
                 ..FreeNode::empty(node.id, &node.spec)
             });
+            let mut nodes: Vec<FreeNode> = nodes.collect();
+            nodes.sort_by_key(|node| node.node);
             self.fits_in(demand, Free::new(nodes, self.machine.licences()))
         };
         if !empty(&|_| true) {
