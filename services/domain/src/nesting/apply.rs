@@ -1,10 +1,7 @@
 //! Shares inside other runs, which take nothing from the node itself.
 
-use crate::state::State;
-use muster_schemas::{
-    RunId,
-    resources::{IndexSet, NodeShare},
-};
+use crate::{nodes::Spare, state::State};
+use muster_schemas::{RunId, resources::NodeShare};
 
 impl State {
     /// Notes that a run has a share inside another one; whether it is so.
@@ -35,7 +32,7 @@ impl State {
         let inside = users.filter(|user| !user.share.cores.is_empty() && share.cores.contains_all(&user.share.cores));
         let left: Vec<(RunId, NodeShare)> = inside.map(|user| (user.run, user.share.clone())).collect();
         for (run, share) in left {
-            let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, &share, &IndexSet::new()));
+            let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, &share, &Spare::default()));
             self.require(taken.unwrap_or(Ok(())));
         }
     }

@@ -3,13 +3,13 @@
 use super::queries::after;
 use crate::{
     jobs::Job,
-    nodes::Node,
+    nodes::{Node, Spare},
     planning::decide::plan::Plan,
     runs::{Run, walltime::walltime},
 };
 use muster_schemas::{
     RunId,
-    resources::{IndexSet, NodeShare, Placement},
+    resources::{NodeShare, Placement},
 };
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ impl Plan<'_> {
         let own = job.reserved().map(|kept| kept.run);
         for (run, share) in self.inside(holder, held).into_iter().filter(|(run, _)| Some(*run) != own) {
             // Whoever is inside was checked when it started.
-            let _ = left.take(run, share, &IndexSet::new());
+            let _ = left.take(run, share, &Spare::default());
         }
         Ok(Cow::Owned(left))
     }
