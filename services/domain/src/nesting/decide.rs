@@ -92,7 +92,9 @@ impl State {
                     _ => None,
                 }
             };
-            jobs.into_iter().filter_map(left).collect::<Vec<_>>()
+            // Most domains are open, and have many jobs.
+            let jobs = (is_over || ends_runs).then_some(jobs);
+            jobs.into_iter().flatten().filter_map(left).collect::<Vec<_>>()
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Offers that activation filters judge, and resources kept for waiting jobs.
 
-use crate::{filters::Kept, jobs::Job, planning::decide::plan::Plan, state::State};
+use crate::{filters::Kept, fixed, jobs::Job, planning::decide::plan::Plan, state::State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::Event,
@@ -168,6 +168,7 @@ pub(crate) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timest
     if let Some(reason) = state.own_gate_reason(job) {
         return Err(reason.to_string());
     }
+    fixed::decide::check_start(job, now)?;
     if !offer.preempts.is_empty() {
         return Ok(());
     }
