@@ -98,6 +98,9 @@ impl<'a> Plan<'a> {
     /// Keeps more resources, as they become free, for a job whose activation filter reserved some (HPC-F-35).
     pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        if job.domain().is_some() {
+            return Err("jobs inside a planning domain keep nothing".into());
+        }
         let Some(kept) = job.reserved().cloned() else { return Err("nothing is kept for it".into()) };
         job.check_reserved(&placement)?;
         self.give_back_kept(job);
