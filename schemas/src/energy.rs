@@ -189,7 +189,8 @@ impl PowerRule {
 
     /// The rule of a node.
     pub fn of(spec: &NodeSpec) -> Self {
-        let may = |name: &str| spec.properties.get(name) != Some(&PropertyValue::Flag(false));
+        // No program of the site reaches the host of an agent.
+        let may = |name: &str| !spec.is_pulled() && spec.properties.get(name) != Some(&PropertyValue::Flag(false));
         let until = match spec.properties.get(Self::UNTIL) {
             Some(PropertyValue::Number(seconds)) => Some(Timestamp::from_unix_seconds(*seconds)),
             _ => None,
@@ -212,6 +213,8 @@ pub struct SiteProgram {
     pub input: String,
     /// It is killed after this time, in seconds, and has failed.
     pub limit_seconds: u32,
+    /// It is not run any more from then on.
+    pub until: Timestamp,
 }
 
 /// An order to nodes, by a program of the site.

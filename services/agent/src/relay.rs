@@ -10,6 +10,7 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{Message, Request, RequestStream, SharedBus};
 use muster_client::ClientError;
+use muster_names::User;
 use muster_schemas::{
     PartId, RunId, Sequence, Timestamp,
     agent::{AgentPull, AgentReport, from_hex},
@@ -20,7 +21,7 @@ use muster_schemas::{
     subjects,
     views::ErrorCode,
 };
-use nix::unistd::{Gid, Uid, User};
+use nix::unistd::{Gid, Uid};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -91,8 +92,7 @@ impl Relay {
     /// The folder cannot be used.
     pub async fn start(bus: SharedBus, config: Config) -> anyhow::Result<Self> {
         let uid = Uid::effective();
-        let user = User::from_uid(uid).context("this account cannot be looked up")?;
-        let user = user.with_context(|| format!("user number {uid} has no name"))?.name;
+        let user = User::numbered(uid.as_raw()).with_context(|| format!("user number {uid} has no name"))?.name;
         let relay = Self(Arc::new(Shared {
             server: Server::new(config.server.clone()),
             work: Work::open(config.folder.join("jobs"), config.max_archive_bytes)?,

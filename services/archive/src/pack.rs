@@ -62,9 +62,11 @@ fn known(facts: &fs::Metadata) -> Known {
     }
 }
 
-/// The files that are new or changed since (OAR-K-07).
+/// The files that are new or changed since (OAR-K-07). Hidden ones stay where they are.
 pub fn changed(before: &BTreeMap<PathBuf, Known>, now: &BTreeMap<PathBuf, Known>) -> Vec<PathBuf> {
-    now.iter().filter(|(path, known)| before.get(*path) != Some(known)).map(|(path, _)| path.clone()).collect()
+    let is_hidden = |path: &Path| path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+    let news = now.iter().filter(|(path, known)| before.get(*path) != Some(known) && !is_hidden(path));
+    news.map(|(path, _)| path.clone()).collect()
 }
 
 /// Writes an archive, compressed by gzip, of files below a folder. Files that have become something else are left out.

@@ -49,6 +49,14 @@ pub fn unpack(archive: &mut File, folder: &Path, limits: Limits) -> Result<(), A
     })
 }
 
+/// What a job left on a node of somebody else never becomes a file that its owner's shell or other programs read by themselves.
+fn require_visible(archive: &mut File, limits: Limits) -> Result<(), ArchiveError> {
+    each(archive, limits, |entry| match entry.parts.iter().find(|part| part.starts_with('.')) {
+        Some(hidden) => ArchiveError::refused(format!("`{hidden}` is hidden, and hidden files are not taken back")),
+        None => Ok(()),
+    })
+}
+
 fn write(root: &OwnedFd, entry: Entry<'_>) -> io::Result<()> {
     let Entry { parts, is_folder, is_executable, bytes, content } = entry;
     let Some((name, above)) = parts.split_last() else { return Ok(()) };
@@ -107,11 +115,11 @@ pub fn unpack_if_asked() -> Option<ExitCode> {
     }
     let folder = words.next().unwrap_or_default();
     let bytes = words.next().and_then(|word| word.to_str()?.parse().ok()).unwrap_or_default();
-    let unpacked = io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(ArchiveError::from)
-        .and_then(|input| unpack(&mut File::from(input), Path::new(&folder), Limits::of_bytes(bytes)));
+    let unpacked = io::stdin().as_fd().try_clone_to_owned().map_err(ArchiveError::from).and_then(|input| {
+        let (mut archive, limits) = (File::from(input), Limits::of_bytes(bytes));
+        require_visible(&mut archive, limits)?;
+        unpack(&mut archive, Path::new(&folder), limits)
+    });
     Some(match unpacked {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

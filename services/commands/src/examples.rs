@@ -67,7 +67,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             "ask this gateway for jobs, and run them here",
         )],
     ),
-    ("agent token", &[("muster agent token home1 > token", "a token for the agent of node home1")]),
+    ("agent token", &[("muster agent token home1", "a token for the agent of node home1")]),
     ("step end", &[("muster step end 7.1", "end step 1 of job 7")]),
     ("rsh", &[("muster rsh node2 hostname", "in a script of a job on node2 and others")]),
     ("status", &[("muster status", "the cluster in a few lines"), ("muster status 7", "one job")]),

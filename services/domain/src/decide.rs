@@ -83,7 +83,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             steps::decide::ended(&access, part, step, exit, statuses)
         }
         Command::NodeGpusChecked { report } => nodes::decide::gpus_checked(&access, &report),
-        Command::NodeLoadMeasured { load_millionths } => nodes::decide::load_measured(&access, load_millionths),
+        Command::NodeLoadMeasured { load_millionths } => nodes::decide::load_measured(&access, load_millionths, now),
         Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;

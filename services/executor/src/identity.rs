@@ -1,10 +1,10 @@
 //! The identity of a job's processes on this node.
 
-use nix::unistd::{Gid, Uid, User, getgrouplist};
+use muster_names::User;
+use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
-    ffi::CString,
     time::{Duration, Instant},
 };
 
@@ -60,19 +60,11 @@ impl Identities {
 /// # Errors
 /// A sentence for people.
 pub fn look_up(user: &str) -> Result<Identity, String> {
-    let failed = |why: String| format!("user `{user}` cannot be looked up on this node: {why}");
-    let found = User::from_name(user).map_err(|errno| failed(errno.desc().into()))?;
+    let failed = |why: std::io::Error| format!("user `{user}` cannot be looked up on this node: {why}");
+    let found = User::ask(user).map_err(failed)?;
     let entry = found.ok_or_else(|| format!("user `{user}` does not exist on this node"))?;
-    let name = CString::new(user).map_err(|_| failed("its name holds a NUL byte".into()))?;
-    let groups = getgrouplist(&name, entry.gid).map_err(|errno| failed(errno.desc().into()))?;
-    Ok(Identity {
-        user: entry.name,
-        uid: entry.uid.as_raw(),
-        gid: entry.gid.as_raw(),
-        groups: groups.into_iter().map(Gid::as_raw).collect(),
-        home: entry.dir.to_string_lossy().into_owned(),
-        shell: entry.shell.to_string_lossy().into_owned(),
-    })
+    let groups = entry.groups().map_err(failed)?;
+    Ok(Identity { user: entry.name, uid: entry.uid, gid: entry.gid, groups, home: entry.home, shell: entry.shell })
 }
 
 fn may_become(identity: &Identity) -> Result<(), String> {

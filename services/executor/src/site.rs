@@ -126,7 +126,7 @@ pub fn account(name: &str) -> Result<Identity, String> {
     match Uid::effective() {
         own if own.is_root() => identity::look_up(name),
         own => {
-            let user = nix::unistd::User::from_uid(own).ok().flatten();
+            let user = muster_names::User::numbered(own.as_raw());
             identity::look_up(&user.map(|user| user.name).ok_or("this user has no name")?)
         }
     }

@@ -60,6 +60,8 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A due timer whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
+/// The time to the next tick after one that did nothing.
+const IDLE_TICK: Duration = Duration::from_millis(100);
 
 /// What a command leads to: [`muster_domain::decide_owned`], but for tests.
 pub(crate) type Decide = fn(&State, &Actor, Command, Timestamp) -> Result<Decision, Refusal>;
@@ -379,7 +381,10 @@ impl Engine {
     fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<PartId>)> {
         let Actor::Executor(name) = &envelope.actor else { return None };
         let node = self.state.node_by_name(name)?.id;
-        self.liveness.heard(node, self.clock.monotonic());
+        // These come also from a node whose executor hangs.
+        if !matches!(envelope.command, Command::NodeLoadMeasured { .. } | Command::NoteRefusal { .. }) {
+            self.liveness.heard(node, self.clock.monotonic());
+        }
         match &envelope.command {
             Command::NodeHello { parts, .. } => Some((node, parts.clone())),
             _ => None,
@@ -423,8 +428,11 @@ impl Engine {
         let now = self.clock.monotonic();
         let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
         if due && now >= self.tick_not_before {
-            self.tick_not_before = now + SHORTEST_TICK;
+            let before = self.state.sequence();
             self.decide(own(Command::Tick), round)?;
+            // What is due by the last record's time may not be due any more.
+            let has_done_something = self.state.sequence() > before;
+            self.tick_not_before = now + if has_done_something { SHORTEST_TICK } else { IDLE_TICK };
         }
         for (node, reason) in self.liveness.silent(&self.state, &self.beats, now) {
             self.decide(own(Command::NodeSilent { node, reason }), round)?;

@@ -61,6 +61,33 @@ impl User {
         Ok(find(&account("passwd", name)?, Self::parse, |_| true))
     }
 
+    /// The same for a service, which asks again however late `getent` was before.
+    ///
+    /// # Errors
+    /// `getent` cannot be started, or does not answer in time.
+    pub fn ask(name: &str) -> io::Result<Option<Self>> {
+        let found = find(&file("passwd"), Self::parse, |user| user.name == name);
+        if found.is_some() || is_number(name) {
+            return Ok(found);
+        }
+        Ok(find(&getent("passwd", name, LIMIT)?, Self::parse, |_| true))
+    }
+
+    /// The numbers of all groups of the user, the first one among them.
+    ///
+    /// # Errors
+    /// `getent` cannot be started, or does not answer in time.
+    pub fn groups(&self) -> io::Result<Vec<u32>> {
+        let told = getent("initgroups", &self.name, LIMIT)?;
+        let mut groups = vec![self.gid];
+        for group in told.split_whitespace().skip(1).filter_map(|word| word.parse().ok()) {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        Ok(groups)
+    }
+
     /// The user with a number.
     pub fn numbered(uid: u32) -> Option<Self> {
         let is_it = |user: &Self| user.uid == uid;

@@ -139,6 +139,9 @@ impl Notifier {
 
     async fn deliver(&self, item: &NotifyItem) -> Result<(), DeliveryError> {
         if let Some(program) = &item.program {
+            if Timestamp::now() >= program.until {
+                return Err(DeliveryError::Permanent("the order is too old: the program was not run".into()));
+            }
             let order = command::of_site(item, program)?;
             return command::run(&self.config.supervisor, &order, self.config.command.max_output_bytes).await;
         }

@@ -674,7 +674,7 @@ async fn a_program_of_the_site_gets_names_on_its_standard_input() {
     let program = |script: &str, account: &str, of| {
         let script = script.replace("FILE", &file.display().to_string());
         let words = ["/bin/sh", "-c", &script, "$(id)", "a b;c"].map(str::to_owned).to_vec();
-        let program = SiteProgram { words, input: "node1\nnode2\n".into(), limit_seconds: 1 };
+        let program = SiteProgram { words, input: "node1\nnode2\n".into(), limit_seconds: 1, until: Timestamp::MAX };
         let owner = Owner { user: account.into(), uid: u32::MAX, gid: u32::MAX };
         let (job, sink) = (JobId::job(0), Sink::Exec("exit 9".into()));
         NotifyItem { job, of: Sequence(of), owner, is_tried_once: true, program: Some(program), ..item(sink) }

@@ -109,10 +109,10 @@ impl Projection {
     pub fn apply(&mut self, record: &Record) -> Result<bool, Violation> {
         let event = &record.event;
         let touched = self.touched(event);
-        let settings = self.state.settings().clone();
+        let quotas = matches!(event, Event::SettingsChanged { .. }).then(|| self.state.settings().quotas.clone());
         self.state.apply(record)?;
         let effect = event.plan_effect();
-        if effect == PlanEffect::Rules || settings.quotas != self.state.settings().quotas {
+        if effect == PlanEffect::Rules || quotas.is_some_and(|before| before != self.state.settings().quotas) {
             *self = Self::of(std::mem::take(&mut self.state));
             return Ok(true);
         }

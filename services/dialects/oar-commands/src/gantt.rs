@@ -108,7 +108,9 @@ fn states(site: &mut Site, from: i64, to: i64) -> Result<BTreeMap<String, States
 fn after(kind: &str, data: &Value) -> Option<State> {
     let word = || data["reason"].as_str().and_then(|reason| reason.strip_prefix(super::cluster::MARK));
     match kind {
-        "added" | "removed" => Some(State::Absent),
+        "added" | "removed" | "asleep" => Some(State::Absent),
+        "power_failed" if data["way"] == "wake" => Some(State::Suspected),
+        "power_failed" => Some(State::Absent),
         "up" | "resumed" => Some(State::Alive),
         "lost" => Some(State::Suspected),
         "drained" | "down" => Some(match word() {

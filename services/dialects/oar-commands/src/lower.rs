@@ -203,6 +203,13 @@ fn refuse_unsupported(
         };
         return Err(Refusal::option(Code::Rule, &format!("-t {}", one.text), format!("is not supported: {why}")));
     }
+    if submission.reservation.is_some() && (submission.is_held || !submission.dependencies.is_empty()) {
+        return Err(Refusal::option(
+            Code::Reservation,
+            "-r",
+            "goes neither with --hold nor with -a: nobody could promise the start",
+        ));
+    }
     let is_pulled = submission.is(|kind| *kind == Kind::DesktopComputing);
     if submission.stage_in.is_some() && !is_pulled {
         return Err(Refusal::option(Code::Usage, "--stagein", "is for jobs of the type desktop_computing"));

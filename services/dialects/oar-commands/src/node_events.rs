@@ -28,6 +28,9 @@ pub fn each_event(site: &mut Site, from: Sequence, to: i64, mut take: impl FnMut
         }
         let data = json["data"].take();
         let kind = event.kind.trim_start_matches("muster.node.").trim_end_matches(".v1").to_owned();
+        if kind == "load_measured" {
+            continue;
+        }
         if let Some(node) = data["node"].as_str().map(str::to_owned) {
             take(&NodeEvent { at: at.as_second(), kind, node, data });
         }

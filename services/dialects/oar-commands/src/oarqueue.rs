@@ -122,6 +122,13 @@ fn change(site: &mut Site, words: &Words) -> Result<(), Failure> {
     if let Some(twice) = changed.iter().find(|queue| !seen.insert(queue.name.clone())) {
         return Err(refused(format_args!("the queue {} is named twice", twice.name)));
     }
+    for queue in &mut changed {
+        // A change of attributes names all of them.
+        let known = config.queues.iter().find(|known| known.name == queue.name);
+        let mut all = known.map(|known| known.attributes.clone()).unwrap_or_default();
+        all.extend(queue.attributes.take().unwrap_or_default());
+        queue.attributes = Some(all);
+    }
     let wanted = ClusterChange { queues: changed, ..ClusterChange::default() };
     match removed.is_empty() {
         true => configure(site, &wanted)?,

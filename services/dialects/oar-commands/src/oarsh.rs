@@ -232,6 +232,7 @@ if [ -d "$to" ]; then parent=$to; case $name in .|..|/) ;; *) to=$to/$name ;; es
 new=$(mktemp -d -- "$parent/.oarcp.XXXXXX") || exit 1
 trap 'rm -rf -- "$new"' EXIT; trap 'exit 1' HUP INT TERM
 tar -C "$new" --no-same-owner -xpf - || exit 1
+find "$new" -type f -perm /6000 -exec chmod ug-s -- {} + || exit 1
 case $name in .|..|/) from=$new/. ;; *) from=$new/$name ;; esac
 if [ -d "$from" ]; then mkdir -p -- "$to" && cp -a -- "$from/." "$to/"; else mv -f -- "$from" "$to"; fi"#;
 

@@ -13,10 +13,13 @@ use muster_schemas::{
 };
 use std::time::Duration;
 
+/// Jobs that are looked up at a time.
+const MOST_AT_A_TIME: usize = 1_000;
 /// The exit status if the start cannot be promised.
 const REFUSED: u8 = 10;
-/// The time between two looks at a job.
+/// The time between two looks at a job, at first and at most.
 const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Waits until each of the reservations is valid or refused, and says so.
 pub fn wait(site: &mut Site, jobs: &[JobId]) -> Ended {
@@ -36,6 +39,7 @@ pub fn wait(site: &mut Site, jobs: &[JobId]) -> Ended {
 
 /// Why a reservation is not valid.
 fn refusal(site: &mut Site, job: JobId) -> Result<Option<String>, Failure> {
+    let mut pause = PAUSE;
     loop {
         let view = site.client.job(job, Moment::Now)?.job;
         if let Some(outcome) = &view.outcome {
@@ -48,7 +52,8 @@ fn refusal(site: &mut Site, job: JobId) -> Result<Option<String>, Failure> {
             stderr_line!("oarsub: warning: job {job} is held: it is validated once it is resumed");
             return Ok(None);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -62,6 +67,10 @@ pub fn waiting(site: &mut Site) -> Result<usize, Failure> {
     let states = vec![JobState::Queued, JobState::Held];
     let query = JobQuery { user: Some(user_name()), states, ..JobQuery::default() };
     let ids: Vec<JobId> = site.client.jobs(&query)?.jobs.iter().map(|view| view.id).collect();
-    let details = if ids.is_empty() { Vec::new() } else { site.client.job_details(&ids, false)?.jobs };
-    Ok(details.iter().filter(|detail| detail.spec.types.contains(&JobType::FixedStart)).count())
+    let mut count = 0;
+    for ids in ids.chunks(MOST_AT_A_TIME) {
+        let details = site.client.job_details(ids, false)?.jobs;
+        count += details.iter().filter(|detail| detail.spec.types.contains(&JobType::FixedStart)).count();
+    }
+    Ok(count)
 }

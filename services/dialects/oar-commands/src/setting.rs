@@ -24,8 +24,9 @@ use muster_schemas::{
     CommandId, JobId,
     cluster::{ClusterChange, NodeSpecChange},
     command::JobSelection,
+    energy::PowerRule,
     job::JobType,
-    resources::PropertyValue,
+    resources::{NodeSpec, PropertyValue},
     views::{DrainRequest, JobsRequest, NodeStateWord, NodeView, ResumeNodesRequest},
 };
 use std::{
@@ -227,6 +228,9 @@ fn listed(nodes: &BTreeSet<String>) -> String {
     nodes.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
+/// Properties of the model that are yes or no.
+const FLAGS: [&str; 3] = [PowerRule::SLEEPS, PowerRule::WAKES, NodeSpec::PULL];
+
 /// A setting in the model's terms, under the name that nodes have.
 fn one_setting(text: &str, cluster: &Cluster) -> Result<(String, Option<PropertyValue>), Failure> {
     let (name, value) = setting::property(text, &cluster.table).map_err(Failure::new)?;
@@ -240,10 +244,13 @@ fn one_setting(text: &str, cluster: &Cluster) -> Result<(String, Option<Property
         };
         return Err(Failure::new(format_args!("{name} cannot be set: {instead}; nothing was changed")));
     }
+    // A node whose agent asks has a property of the model.
+    let name = if name == DESKTOP_COMPUTING { NodeSpec::PULL.to_owned() } else { name };
     let known = cluster.properties.get(&name);
-    let are_flags = known.is_some_and(|known| {
-        !known.values.is_empty() && known.values.iter().all(|value| matches!(value, PropertyValue::Flag(_)))
-    });
+    let are_flags = FLAGS.contains(&name.as_str())
+        || known.is_some_and(|known| {
+            !known.values.is_empty() && known.values.iter().all(|value| matches!(value, PropertyValue::Flag(_)))
+        });
     let value = value.map(|value| match value {
         Value::Integer(number) => PropertyValue::Number(number),
         Value::Text(text) if are_flags && text == "YES" => PropertyValue::Flag(true),

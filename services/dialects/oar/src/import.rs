@@ -38,6 +38,9 @@ pub fn configuration(name: &str, nodes: Option<&str>, conf: Option<&str>) -> Res
     // The queues that OAR comes with.
     for (queue, priority) in [("admin", 10), ("default", 2), ("besteffort", 0)] {
         let _ = writeln!(out, "\n[[queues]]\nname = \"{queue}\"\npriority = {priority}");
+        if queue == "admin" {
+            let _ = writeln!(out, "users = [\"root\"] # and the members of the group admin");
+        }
     }
     for node in &nodes {
         node.write(out);

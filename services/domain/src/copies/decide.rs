@@ -95,7 +95,7 @@ pub(crate) fn ahead(access: &Access, id: JobId, node: Option<&str>) -> Result<De
 fn named<'a>(state: &'a State, job: &Job, name: &str) -> Result<&'a Node, Refusal> {
     let node = state.node_by_name(name);
     let node = node.ok_or_else(|| not_found(format!("node `{}` does not exist", validate::shown(name))))?;
-    if !node.is_available() {
+    if !state.takes_jobs_now(node) {
         return Err(conflict(format!("node `{}` is not in service", node.spec.name)));
     }
     match unfit(state, job, node) {
@@ -107,7 +107,7 @@ fn named<'a>(state: &'a State, job: &Job, name: &str) -> Result<&'a Node, Refusa
 /// The first node that can run the job.
 fn chosen<'a>(state: &'a State, job: &Job) -> Result<&'a Node, Refusal> {
     let mut why = None;
-    for node in state.nodes().filter(|node| node.is_available()) {
+    for node in state.nodes().filter(|node| state.takes_jobs_now(node)) {
         match unfit(state, job, node) {
             None => return Ok(node),
             Some(unfit) => why = why.or(Some(unfit)),

@@ -40,6 +40,17 @@ impl State {
         self.jobs.values().find(|job| has(job)).map(|job| job.id)
     }
 
+    /// The nodes with files of jobs, as [`Self::job_with_files_on`] tells it.
+    pub(crate) fn nodes_with_files(&self) -> BTreeSet<NodeId> {
+        let jobs = self.jobs.values().filter(|job| job.copies.is_some());
+        let nodes = jobs.flat_map(|job| {
+            let is_bound = job.copies.as_ref().is_some_and(|copies| copies.is_bound);
+            let bound = is_bound.then(|| job.files_at()).flatten();
+            bound.into_iter().chain(job.copying().map(|(at, ..)| at))
+        });
+        nodes.collect()
+    }
+
     /// Whether a node that reports copies the results of a job that is over.
     pub(crate) fn has_results_on_their_way(&self, job: &Job) -> bool {
         let leaving = job.copying().filter(|(.., direction)| *direction == CopyDirection::Out);

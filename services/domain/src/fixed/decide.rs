@@ -31,7 +31,8 @@ pub(crate) fn refused(state: &State, reasons: &[WaitingJob]) -> BTreeMap<JobId, 
 pub(crate) fn shortened(job: &Job, now: Timestamp) -> Option<Event> {
     let time = job.fixed_time()?;
     let left = time.seconds_left(now);
-    let change = JobChange { walltime_seconds: Some(left), ..JobChange::default() };
+    // With the begin its end stays what it is, also if it starts once more.
+    let change = JobChange { begin: Some(now), walltime_seconds: Some(left), ..JobChange::default() };
     (left < time.seconds_left(time.start)).then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
 }
 

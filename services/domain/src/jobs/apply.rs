@@ -170,6 +170,14 @@ impl State {
                 self.modify_component(component, change, now);
             }
         }
+        if let (Some(begin), true) = (change.begin, job.types().contains(&JobType::FixedStart)) {
+            // A fixed start that has passed is still one.
+            for component in &mut job.components {
+                let extras = component.extras.get_or_insert_default();
+                extras.begin = Some(begin);
+                extras.begin_passed = begin <= now;
+            }
+        }
         if change.queue.is_some() && job.is_waiting() {
             job.queued = now;
         }

@@ -25,12 +25,20 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     if spec.components.len() > 1 {
         return invalid("components: a job for a node whose agent pulls has only one".into());
     }
+    if !spec.copies.is_empty() {
+        return invalid("copies: files of a job for a node whose agent pulls come by launch.stage_in".into());
+    }
     spec.components.iter().try_for_each(component)
 }
 
 fn component(component: &Component) -> Result<(), Refusal> {
     if component.launch.program == Program::None {
         return invalid("launch.program: a job for a node whose agent pulls has a command, and no shell".into());
+    }
+    if component.launch.container.is_some() || component.launch.stdin.is_some() {
+        return invalid(
+            "launch: a job for a node whose agent pulls has neither a container nor a file as its input".into(),
+        );
     }
     Ok(())
 }

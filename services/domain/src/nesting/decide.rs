@@ -28,6 +28,10 @@ pub(crate) fn complete(state: &State, spec: &mut JobSpec) -> Result<(), Refusal>
     if spec.types.iter().any(|kind| opens(&kind)) && spec.array.is_some() {
         return Err(invalid("types: an array opens no planning domain"));
     }
+    // One could end alone, and what is inside would be left on free resources.
+    if spec.types.iter().any(|kind| opens(&kind)) && spec.components.len() > 1 {
+        return Err(invalid("types: a job that opens a planning domain has one component"));
+    }
     for kind in &mut spec.types {
         match kind {
             JobType::OpensDomain(name) => require_name(name)?,
@@ -92,7 +96,9 @@ impl State {
                     _ => None,
                 }
             };
-            jobs.into_iter().filter_map(left).collect::<Vec<_>>()
+            // Most domains are open, and have many jobs.
+            let jobs = (is_over || ends_runs).then_some(jobs);
+            jobs.into_iter().flatten().filter_map(left).collect::<Vec<_>>()
         })
     }
 }

@@ -56,10 +56,10 @@ impl Domains {
     }
 
     /// The unfinished jobs inside each domain, except those that a filter judges.
-    pub(crate) fn inside(&self) -> impl Iterator<Item = (&str, Vec<JobId>)> {
+    pub(crate) fn inside(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = JobId>)> {
         self.inside.iter().map(|(domain, jobs)| {
             let jobs = jobs.iter().copied().filter(|id| !self.judged.contains(id));
-            (&**domain, jobs.collect())
+            (&**domain, jobs)
         })
     }
 }

@@ -37,7 +37,7 @@ impl State {
         }
         let earlier = self.node(share.node)?.runs.range(..run).rev();
         let mut openers = earlier.filter(|id| self.index.openers.contains(id)).filter_map(|id| self.run(*id));
-        openers.find(|opener| opener.holds(share))
+        openers.find(|opener| !opener.has_lent() && opener.holds(share))
     }
 
     /// The runs that hold resources for a domain, by number.

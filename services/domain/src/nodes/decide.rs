@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod configure;
 
 use crate::{
+    copies,
     decide::{Access, Decision, not_found},
     nodes::{Node, state::gpu_count},
     runs, validate,
@@ -13,7 +14,7 @@ use muster_schemas::{
     cluster::NodeCondition,
     command::{Refusal, RefusalCode},
     event::{Actor, Event, StopReason},
-    node::{GpuFault, GpuReport},
+    node::{GpuFault, GpuReport, NodeLoad},
 };
 use std::collections::BTreeSet;
 
@@ -105,9 +106,16 @@ pub(crate) fn gpus_checked(access: &Access, report: &GpuReport) -> Result<Decisi
     Ok(Decision::done(is_news.then_some(Event::NodeGpusChecked { node, faults }).into_iter().collect()))
 }
 
+/// Reports of a node's load that come sooner are left out: they would fill the log.
+const SHORTEST_LOAD_MICROS: i64 = 500_000;
+
 /// The load of a node. Each report is recorded: how old a load is matters as well (PBS-L-05).
-pub(crate) fn load_measured(access: &Access, load_millionths: u64) -> Result<Decision, Refusal> {
+pub(crate) fn load_measured(access: &Access, load_millionths: u64, now: Timestamp) -> Result<Decision, Refusal> {
     let node = access.require_node()?.id;
+    let is_soon = |known: NodeLoad| now.micros_since(known.at) < SHORTEST_LOAD_MICROS;
+    if access.state.node_load(node).is_some_and(is_soon) {
+        return Ok(Decision::done(Vec::new()));
+    }
     Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths }]))
 }
 
@@ -118,7 +126,9 @@ pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) 
         return Ok(Decision::done(Vec::new()));
     }
     if access.state.is_falling_asleep(id) {
-        return Ok(Decision::done(vec![Event::NodeAsleep { node: id }]));
+        let mut events = vec![Event::NodeAsleep { node: id }];
+        events.extend(copies::decide::node_lost(access.state, id, now));
+        return Ok(Decision::done(events));
     }
     Ok(Decision::done(runs::decide::node_lost(access.state, node, reason, now)))
 }

@@ -27,7 +27,9 @@ impl WindowUse {
             let cores: u64 = placed.shares.iter().map(|share| share.cores.len()).sum();
             let way = component.shape.alternatives.get(placed.alternative as usize);
             let asked = way.and_then(|way| way.walltime_seconds).and_then(|seconds| i64::try_from(seconds).ok());
-            let asked_until = asked.map_or(now, |seconds| started.plus_seconds(seconds));
+            // Beyond one more window nothing counts together with the use.
+            let last = now.plus_seconds(i64::try_from(rule.window_seconds).unwrap_or(i64::MAX));
+            let asked_until = asked.map_or(now, |seconds| started.plus_seconds(seconds).min(last));
             let of_queue = self.queues.entry(component.queue.clone()).or_default();
             let mut add = |until: Timestamp, is_use: bool| {
                 let begin = started.max(counted_from);

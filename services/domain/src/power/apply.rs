@@ -54,6 +54,7 @@ impl State {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         node.condition = NodeCondition::Lost("asleep".to_owned());
         node.condition_since = now;
+        self.forget_load(id);
         self.power.nodes.insert(id, NodePower { phase: PowerPhase::Asleep, since: now, until: now });
     }
 

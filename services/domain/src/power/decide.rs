@@ -70,10 +70,15 @@ pub(crate) fn due(state: &State, now: Timestamp) -> Vec<Event> {
             stuck.insert(run.id);
         }
     }
-    for (id, power) in state.power.nodes.iter().filter(|(_, power)| power.until <= now) {
-        let seconds = power.until.micros_since(power.since) / 1_000_000;
+    for (id, power) in state.power.nodes.iter().filter(|(id, power)| state.power.fails(**id, power) <= now) {
+        let seconds = state.power.fails(*id, power).micros_since(power.since) / 1_000_000;
         let (way, reason) = match power.phase {
             PowerPhase::Asleep => continue,
+            // The ledger was away. Whoever still reports says so with the next sign of life.
+            PowerPhase::FallingAsleep if is_long_ago(state, state.power.fails(*id, power), now) => {
+                events.push(Event::NodeAsleep { node: *id });
+                continue;
+            }
             PowerPhase::Waking => (PowerWay::Wake, format!("it does not report {seconds} s after it was woken")),
             PowerPhase::FallingAsleep => {
                 (PowerWay::Sleep, format!("it still reports {seconds} s after it was ordered to sleep"))
@@ -89,6 +94,11 @@ pub(crate) fn due(state: &State, now: Timestamp) -> Vec<Event> {
         }
     }
     events
+}
+
+/// Whether a moment is longer ago than a node may be silent.
+fn is_long_ago(state: &State, at: Timestamp, now: Timestamp) -> bool {
+    at.plus_seconds(i64::from(state.settings().node_lost_after_seconds)) < now
 }
 
 fn order(energy: &EnergySettings, way: PowerWay, nodes: Vec<NodeId>, now: Timestamp) -> Option<Event> {

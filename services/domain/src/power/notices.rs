@@ -1,6 +1,6 @@
 //! What an order makes a notifier run.
 
-use crate::state::State;
+use crate::{power::state::late, state::State};
 use muster_schemas::{
     JobId,
     energy::{PowerOrder, SiteProgram},
@@ -18,7 +18,7 @@ pub(crate) fn is_told(event: &Event) -> bool {
 /// names of the nodes (OAR-E-03, OAR-E-04).
 pub(crate) fn item(state: &State, record: &Record) -> Option<NotifyItem> {
     let Event::PowerOrdered { order } = &record.event else { return None };
-    let PowerOrder { nodes, program, account, limit_seconds, way, .. } = &**order;
+    let PowerOrder { nodes, program, account, limit_seconds, way, until } = &**order;
     let names: Vec<String> = nodes.iter().map(|node| state.node_name(*node).into_owned()).collect();
     let input = names.iter().map(|name| format!("{name}\n")).collect();
     Some(NotifyItem {
@@ -44,6 +44,11 @@ pub(crate) fn item(state: &State, record: &Record) -> Option<NotifyItem> {
         dialect: None,
         is_tried_once: true,
         why: None,
-        program: Some(SiteProgram { words: program.clone(), input, limit_seconds: *limit_seconds }),
+        program: Some(SiteProgram {
+            words: program.clone(),
+            input,
+            limit_seconds: *limit_seconds,
+            until: late(record.time, *until),
+        }),
     })
 }

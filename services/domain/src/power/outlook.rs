@@ -121,7 +121,8 @@ impl<'a> Outlook<'a> {
     /// The nodes that can be put to sleep, and from when to when.
     fn sleeps(&self) -> impl Iterator<Item = Sleep> {
         let idle = self.state.nodes().filter(|node| self.is_idle(node) && PowerRule::of(&node.spec).sleeps);
-        let idle = idle.filter(|node| self.state.job_with_files_on(node.id).is_none());
+        let with_files = self.state.nodes_with_files();
+        let idle = idle.filter(move |node| !with_files.contains(&node.id));
         idle.map(|node| {
             let is_asked = self.state.power.asked.get(&node.id) == Some(&PowerWay::Sleep);
             let idle_since = self.state.idle_since(node);
@@ -131,7 +132,10 @@ impl<'a> Outlook<'a> {
                 id: node.id,
                 is_asked,
                 at: if is_asked { idle_since } else { at },
-                until: start.map(|start| start.plus_seconds(-i64::from(self.energy.sleep_seconds))),
+                // Otherwise it would be woken for the start at once.
+                until: start.map(|start| {
+                    start.plus_seconds(-i64::from(self.energy.sleep_seconds.max(self.energy.wake_up_seconds)))
+                }),
             }
         })
     }
@@ -226,8 +230,8 @@ impl State {
         if waiting.any(|run| self.has_awake_nodes(run) || is_stuck(self, run)) {
             return Some(self.time());
         }
-        let on_their_way = power.nodes.values().filter(|node| node.phase != PowerPhase::Asleep);
-        let fails = on_their_way.map(|node| node.until).min();
+        let on_their_way = power.nodes.iter().filter(|(_, node)| node.phase != PowerPhase::Asleep);
+        let fails = on_their_way.map(|(id, node)| power.fails(*id, node)).min();
         [fails, Outlook::of(self).and_then(|outlook| outlook.next())].into_iter().flatten().min()
     }
 }

@@ -26,6 +26,11 @@ pub struct Power {
     pub(crate) wakes: Period,
 }
 
+/// When an order has failed whose program has not ended: other notices may have been ahead of it.
+pub(crate) fn late(since: Timestamp, until: Timestamp) -> Timestamp {
+    until.plus_micros(until.micros_since(since))
+}
+
 /// A node that is not simply awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePower {
@@ -71,6 +76,12 @@ impl Period {
 }
 
 impl Power {
+    /// When a node on its way has failed.
+    pub(crate) fn fails(&self, id: NodeId, node: &NodePower) -> Timestamp {
+        let is_pending = self.orders.values().any(|(_, nodes)| nodes.contains(&id));
+        if is_pending { late(node.since, node.until) } else { node.until }
+    }
+
     /// The last period for a way.
     pub(crate) fn period(&self, way: PowerWay) -> Period {
         match way {

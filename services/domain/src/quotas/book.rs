@@ -17,6 +17,8 @@ use std::{
 
 /// Beyond what is known of the future, each week is like the one before. Two of them are looked at, because clocks change.
 const KNOWN_WEEKS_SECONDS: i64 = 15 * 86_400;
+/// How far ahead the calendar is looked at: two years.
+const MOST_LOOK_SECONDS: i64 = 2 * 365 * 86_400;
 
 /// Counts what is held by the rules of a table. `K` names a holding.
 #[derive(Clone, Debug)]
@@ -254,9 +256,13 @@ impl<K: Ord + Copy> Book<K> {
         let end = start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX);
         let mut from = start;
         let mut known_until = None;
+        let mut of_sets: BTreeMap<usize, Vec<Wanted>> = BTreeMap::new();
+        // Nobody plans by what is further away.
+        let end = end.min(start.plus_seconds(MOST_LOOK_SECONDS));
         while from < end {
             let next = self.table.next_change(from).unwrap_or(Timestamp::MAX);
-            let of_set = self.wanted(parts, self.table.set_at(from));
+            let set = self.table.set_at(from);
+            let of_set = of_sets.entry(set).or_insert_with(|| self.wanted(parts, set));
             let found = of_set.iter().find_map(|wanted| self.breach_within(wanted, from, next.min(end), next));
             if found.is_some() {
                 return found;

@@ -62,6 +62,9 @@ pub(crate) fn unusable_problem(state: &State, job: &Job, placement: &Placement) 
 pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: ShrinkReason) -> Result<Event, String> {
     let (job, run) = goes_on(state, id)?;
     let Some(tasks) = &job.tasks else { return Err(no_list(id)) };
+    if job.opens_domain().is_some() {
+        return Err("it holds its resources for a planning domain".into());
+    }
     if tasks.shrinking.is_some() {
         return Err("it already has to give up resources".into());
     }

@@ -24,8 +24,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Archives of one user: as many bytes as this many of the largest.
-const ARCHIVES_PER_USER: u64 = 8;
+/// Archives, pieces and names in a folder: of a user, or of a node.
+const MOST_FILES: usize = 1_000;
+/// Archives of a user, or of a node: as many bytes as this many of the largest.
+const ARCHIVES_PER_FOLDER: u64 = 8;
 /// An archive that is unused for this long is removed, unless a job needs it.
 const KEPT: Duration = Duration::from_secs(86_400);
 /// The longest name that a user gives an archive.
@@ -75,6 +77,9 @@ impl Archives {
         let node = node.to_owned();
         self.blocking(move |all| {
             let path = all.output(&node, part)?;
+            if let Some(folder) = path.parent() {
+                all.require_room(folder, &path, offset.saturating_add(bytes.len() as u64))?;
+            }
             all.write(&path, offset, &bytes)
         })
         .await
@@ -191,8 +196,8 @@ impl Archives {
         let folder = self.of_user(uid)?;
         let path = folder.join(sum);
         if !path.exists() {
-            self.require_room(&folder, *total, *offset)?;
             let part = part_of(&path);
+            self.require_room(&folder, &part, *total)?;
             let there = self.write(&part, *offset, bytes)?;
             if there < *total {
                 return Ok(KnownArchive { archive: None, bytes: there });
@@ -200,7 +205,9 @@ impl Archives {
             self.finish(&part, &path, sum)?;
         }
         if let Some(name) = name {
-            fs::write(folder.join(named(name)?), sum).map_err(|error| failed(&error))?;
+            let file = folder.join(named(name)?);
+            self.require_room(&folder, &file, sum.len() as u64)?;
+            fs::write(file, sum).map_err(|error| failed(&error))?;
         }
         self.known_now(uid, sum)
     }
@@ -221,16 +228,18 @@ impl Archives {
         fs::rename(part, path).map_err(|error| failed(&error))
     }
 
-    fn require_room(&self, folder: &Path, total: u64, offset: u64) -> Result<(), ApiError> {
-        if offset > 0 {
-            return Ok(());
-        }
-        let used: u64 =
-            entries(folder).iter().filter_map(|path| fs::metadata(path).ok()).map(|facts| facts.len()).sum();
-        let most = self.max_bytes.saturating_mul(ARCHIVES_PER_USER);
+    /// Whether a folder has room for this part when it is whole.
+    fn require_room(&self, folder: &Path, part: &Path, total: u64) -> Result<(), ApiError> {
+        let all = entries(folder);
+        let others = all.iter().filter(|path| path.as_path() != part);
+        let used: u64 = others.filter_map(|path| fs::metadata(path).ok()).map(|facts| facts.len()).sum();
+        let most = self.max_bytes.saturating_mul(ARCHIVES_PER_FOLDER);
         if used.saturating_add(total) > most {
-            let message =
-                format!("your archives have {used} bytes, and {most} are the most; unused ones go after a day");
+            let message = format!("{used} bytes are kept here, and {most} are the most; unused ones go after a day");
+            return Err(ApiError::new(ErrorCode::LimitReached, message));
+        }
+        if all.len() >= MOST_FILES && !part.exists() {
+            let message = format!("{MOST_FILES} archives and names are kept at most; unused ones go after a day");
             return Err(ApiError::new(ErrorCode::LimitReached, message));
         }
         Ok(())
@@ -251,8 +260,14 @@ impl Archives {
 
     /// Writes a piece where it belongs. Pieces may be repeated, and may not leave a gap. Returns how many bytes are there.
     fn write(&self, path: &Path, offset: u64, bytes: &[u8]) -> Result<u64, ApiError> {
-        let file = OpenOptions::new().create(true).truncate(offset == 0).write(true).mode(0o600).open(path);
-        let file = file.map_err(|error| failed(&error))?;
+        let file = OpenOptions::new().create(offset == 0).truncate(offset == 0).write(true).mode(0o600).open(path);
+        let file = match file {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("the piece begins at byte {offset}, and 0 are there");
+                return Err(ApiError::new(ErrorCode::Conflict, message));
+            }
+            file => file.map_err(|error| failed(&error))?,
+        };
         let there = file.metadata().map_err(|error| failed(&error))?.len();
         if offset > there {
             let message = format!("the piece begins at byte {offset}, and {there} are there");

@@ -2,7 +2,7 @@
 
 use crate::{agents::identity::Agent, app::App, error::ApiError};
 use muster_schemas::{
-    CommandId, PartId,
+    CommandId, PartId, RunId,
     agent::{AgentOrder, AgentOrders, AgentPull, LEAVING, MAX_PARTS},
     cluster::NodeCondition,
     command::{Command, Reply},
@@ -11,6 +11,8 @@ use muster_schemas::{
     views::ErrorCode,
 };
 
+/// How far the numbers of runs may be ahead of the log that an agent tells.
+const MOST_RUNS_AHEAD: u64 = 1 << 16;
 /// The longest boot id, in bytes.
 const MAX_BOOT_ID_BYTES: usize = 64;
 
@@ -98,7 +100,9 @@ async fn change_service(app: &App, agent: &Agent, pull: &AgentPull, standing: &S
 /// Reports for the node as its executor would: with a greeting until it is up, then with signs of life.
 async fn brief(app: &App, agent: &Agent, pull: &AgentPull, is_up: bool) -> Result<Briefing, ApiError> {
     let (boot_id, parts) = (pull.boot_id.clone(), pull.parts.clone());
-    let (highest_run, as_of) = (pull.highest_run, pull.as_of.map(Into::into));
+    // The number comes from outside: numbers of a restored log are passed in small steps.
+    let most = app.reader.projection().read(|state| RunId(state.next_run().0.saturating_add(MOST_RUNS_AHEAD)));
+    let (highest_run, as_of) = (pull.highest_run.map(|run| run.min(most)), pull.as_of.map(Into::into));
     if is_up {
         let heartbeat = Heartbeat { node: agent.0.to_string(), boot_id, parts, highest_run, as_of };
         return Ok(app.ledger.heartbeat(&heartbeat).await?);

@@ -40,11 +40,14 @@ impl AgentTokens {
             known.looked = Instant::now();
             let modified = std::fs::metadata(&self.file).and_then(|facts| facts.modified()).ok();
             if modified != known.modified {
-                let now = read(&self.file).unwrap_or_else(|error| {
-                    tracing::error!(error = format!("{error:#}"), "no token of an agent is accepted");
-                    (modified, HashMap::new())
-                });
-                (known.modified, known.nodes) = now;
+                match read(&self.file) {
+                    Ok(now) => (known.modified, known.nodes) = now,
+                    // It may just be being written. It is read again when it has changed once more.
+                    Err(error) => {
+                        tracing::error!(error = format!("{error:#}"), "the tokens of agents stay as they are");
+                        known.modified = modified;
+                    }
+                }
             }
         }
         known.nodes.get(&blake3::hash(token.as_bytes())).cloned()

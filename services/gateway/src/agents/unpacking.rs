@@ -7,6 +7,8 @@ use nix::unistd::{Gid, Uid, User, getgrouplist, setgroups, setresgid, setresuid}
 use std::{
     ffi::CString,
     fs::File,
+    os::fd::AsRawFd as _,
+    path::Path,
     process::{Output, Stdio},
     time::Duration,
 };
@@ -31,19 +33,24 @@ pub(crate) async fn unpack(config: &Config, archive: File, owner: &Owner, folder
         return Err("the job has no folder".to_owned());
     }
     let become_owner = account(owner)?;
+    // The owner may not reach the folder of the program, so it is opened before its process is the owner's.
+    let words = [argument.clone(), folder.to_owned(), config.max_archive_bytes.to_string()];
+    let start = ByDescriptor::new(program, &words).map_err(|error| format!("{}: {error}", program.display()))?;
     let mut command = Command::new(program);
     command
-        .arg(argument)
-        .arg(folder)
-        .arg(config.max_archive_bytes.to_string())
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(archive))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // SAFETY: between the fork and the program only system calls are made, on numbers that exist already.
-    unsafe { command.pre_exec(move || become_owner.take_effect()) };
+    // SAFETY: between the fork and the program only system calls are made, on memory that exists already.
+    unsafe {
+        command.pre_exec(move || {
+            become_owner.take_effect()?;
+            Err(start.exec())
+        });
+    }
     match tokio::time::timeout(PATIENCE, command.output()).await {
         Err(_) => Err(format!("it took longer than {} s", PATIENCE.as_secs())),
         Ok(Err(error)) => Err(format!("{} cannot be started: {error}", program.display())),
@@ -53,6 +60,41 @@ pub(crate) async fn unpack(config: &Config, archive: File, owner: &Owner, folder
             let said: String = said.trim().chars().filter(|c| !c.is_control()).take(MAX_WHY).collect();
             Err(if said.is_empty() { format!("the program that unpacks them ended with {status}") } else { said })
         }
+    }
+}
+
+/// A program and its words.
+struct ByDescriptor {
+    program: File,
+    words: Vec<CString>,
+}
+
+impl ByDescriptor {
+    fn new(program: &Path, words: &[String]) -> std::io::Result<Self> {
+        let name = CString::new(program.as_os_str().as_encoded_bytes())?;
+        let words = words.iter().map(|word| CString::new(word.as_str()));
+        let words = [Ok(name)].into_iter().chain(words).collect::<Result<_, _>>()?;
+        Ok(Self { program: File::open(program)?, words })
+    }
+
+    /// Becomes the program, without an environment; returns only if that is not possible. It allocates nothing.
+    fn exec(&self) -> std::io::Error {
+        let mut words = [std::ptr::null(); 8];
+        for (at, word) in words.iter_mut().zip(self.words.iter().take(7)) {
+            *at = word.as_ptr();
+        }
+        let environment = [std::ptr::null()];
+        // SAFETY: both lists end with a null pointer, and their strings live until the call does not return.
+        unsafe {
+            libc::execveat(
+                self.program.as_raw_fd(),
+                c"".as_ptr(),
+                words.as_ptr().cast(),
+                environment.as_ptr(),
+                libc::AT_EMPTY_PATH,
+            )
+        };
+        std::io::Error::last_os_error()
     }
 }
 

@@ -58,6 +58,9 @@ pub fn whatif(connection: &ConnectionOptions, options: &WhatifOptions) -> Comman
 
 /// Tells the energy that the nodes would have used if they slept while nothing ran on them.
 fn energy(connection: &ConnectionOptions, options: &WhatifOptions, idle_seconds: u32) -> CommandResult {
+    if options.from.is_some() || options.to.is_some() {
+        return Err(Failure::usage("--sleep-after tells about the whole log: leave --from and --to out"));
+    }
     let mut occupation = Occupation::default();
     records::each(connection, &mut |record| occupation.add(record))?;
     let Some(watts) = occupation.watts() else {

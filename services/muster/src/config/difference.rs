@@ -12,6 +12,9 @@ pub fn outcome(change: &ClusterChange, from: &ClusterConfig, keeps_unnamed: bool
         return change.onto(from.clone());
     }
     let mut to = change.onto(ClusterConfig::default());
+    if change.settings.quotas.is_none() {
+        to.settings.quotas.clone_from(&from.settings.quotas);
+    }
     to.accounts = to.accounts.or_else(|| from.accounts.clone());
     to.first_job_number = to.first_job_number.or(from.first_job_number);
     let default = &to.settings.default_queue;

@@ -234,8 +234,8 @@ const CLUSTER: Section = Section {
         key(
             "agent_lost_after_seconds",
             from_to(2, 86_400),
-            "90",
-            "A node with the property `pull` is lost when its agent has not asked for work for this long. Three times the period of the agent is good.",
+            "",
+            "A node with the property `pull` is lost when its agent has not asked for work for this long; without it 90. Three times the period of the agent is good.",
         ),
         key(
             "agents_make_nodes",
@@ -407,7 +407,7 @@ const ENERGY: Section = Section {
         key(
             "account",
             Kind::Text,
-            "nobody",
+            "\"nobody\"",
             "The account that both run as, if the notifier runs as root. It must not be root's.",
         ),
         key(

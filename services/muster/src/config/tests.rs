@@ -153,7 +153,7 @@ fn assert_in_step<T: DeserializeOwned + Default + Debug>(name: &str, hidden: &[&
 
 #[test]
 fn the_list_of_keys_is_in_step_with_the_services() {
-    assert_in_step::<muster_schemas::cluster::ClusterSettings>("cluster", &["quotas"]);
+    assert_in_step::<muster_schemas::cluster::ClusterSettings>("cluster", &["energy", "quotas"]);
     assert_in_step::<muster_schemas::cluster::QueueSpec>("queues", &[]);
     assert_in_step::<muster_bus::NatsConfig>("bus", &[]);
     assert_in_step::<TelemetryConfig>("telemetry", &[]);

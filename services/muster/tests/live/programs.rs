@@ -44,7 +44,8 @@ fn the_program_of_the_commands_is_small_and_has_no_storage_in_it() {
     // Every dialect is in it; an optimised build is a third of that.
     let most = 60 << 20;
     assert!(size(MUSTER) < most, "{} bytes of code and data", size(MUSTER));
-    assert!(size(MUSTER) * 2 < size(SERVICES));
+    // The agent's executor is in both.
+    assert!(size(MUSTER) * 3 < size(SERVICES) * 2);
 }
 
 /// Without an archive of the C library the program is linked dynamically.

@@ -51,17 +51,17 @@ impl Domains {
         open.flat_map(|(job, nodes)| nodes.iter().map(|node| (*job, node)))
     }
 
-    /// This many numbers in a row that no node has.
+    /// This many numbers in a row, greater than those of all nodes.
     fn numbers(&self, count: usize) -> impl Iterator<Item = NodeId> + use<> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let mut first = FIRST_INNER;
-        for used in self.real.keys() {
-            if used.0 >= first.saturating_add(count) {
-                break;
-            }
-            first = used.0.saturating_add(1);
-        }
+        let first = self.real.keys().next_back().map_or(FIRST_INNER, |last| last.0.saturating_add(1));
         (first..first.saturating_add(count)).map(NodeId)
+    }
+
+    /// The open jobs of a domain behind a job.
+    fn open_behind(&self, key: &str, job: JobId) -> Vec<JobId> {
+        let behind = self.open.keys().filter(|other| **other > job);
+        behind.filter(|other| self.openers.get(other).is_some_and(|opener| *opener.key == *key)).copied().collect()
     }
 }
 
@@ -99,7 +99,17 @@ impl Engine {
     }
 
     /// The domain of a job has the nodes of its run from now on, if it opens one and has a run.
+    ///
+    /// The nodes of a domain have numbers in the order of the jobs that open it, so it does not matter when each did.
     pub(super) fn open_domain(&mut self, job: JobId) {
+        let Some(key) = self.domains.openers.get(&job).map(|opener| opener.key.clone()) else { return };
+        let behind = self.domains.open_behind(&key, job);
+        behind.iter().for_each(|other| self.close_domain(*other));
+        self.open_last(job);
+        behind.into_iter().for_each(|other| self.open_last(other));
+    }
+
+    fn open_last(&mut self, job: JobId) {
         let Some(opener) = self.domains.openers.get(&job).cloned() else { return };
         let Some(known) = self.runs.get(&job) else { return };
         let (placement, until) = (self.real_placement(&known.run.placement), known.run.expected_end);

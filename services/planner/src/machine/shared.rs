@@ -68,6 +68,9 @@ pub(super) fn book_of<'b>(books: &'b mut Vec<Book>, sharing: &Sharing) -> &'b mu
     &mut books[at]
 }
 
+/// With this many holdings of one key on a node nobody overlaps them any more: each look at the node takes all of them together.
+const MOST_SHARERS: usize = 64;
+
 impl Book {
     /// Whether it can have holdings that a job may overlap.
     pub fn concerns(&self, sharing: &Sharing) -> bool {
@@ -96,7 +99,7 @@ impl Book {
 
     /// What is held together, from each moment on at which that changes, in order.
     pub fn outline(&self, viewer: Option<&Sharing>) -> Vec<(Window, Together)> {
-        let viewer = viewer.filter(|viewer| self.concerns(viewer));
+        let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
         let seen = self.seen_by(viewer);
         let mut bounds: Vec<Timestamp> = seen.clone().flat_map(|held| [held.window.from, held.window.until]).collect();
         bounds.sort_unstable();
@@ -111,7 +114,7 @@ impl Book {
 
     /// What runs hold together.
     pub fn of_runs(&self, viewer: Option<&Sharing>) -> Option<Together> {
-        let viewer = viewer.filter(|viewer| self.concerns(viewer));
+        let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
         together(self.seen_by(viewer).filter(|held| held.is_run))
     }
 }

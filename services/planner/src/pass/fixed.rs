@@ -3,6 +3,7 @@
 use super::Cycle;
 use crate::{
     engine::Engine,
+    limits::Usage,
     machine::Holding,
     model::{Demand, Slot},
     queue::Place,
@@ -52,18 +53,29 @@ impl Engine {
         let start = time.start.max(cycle.now);
         let wanted = lasting(&demand, time.seconds_left(cycle.now));
         let found = self.viewed(demand.sharing.as_ref(), |engine| engine.search(cycle.now).at(&wanted, start));
-        if let Some(placement) = found {
-            return self.change_slot(cycle, place, Some(Slot { start, placement: Arc::new(placement) }));
-        }
+        let holder = self.queue.get(place).map(|entry| entry.holder.clone());
+        let breach = found.as_ref().zip(holder).and_then(|(placement, holder)| {
+            self.quota_reached(&holder, &wanted, &Usage::of(placement, &wanted), start)
+        });
+        let refusal = match (found, breach) {
+            (Some(placement), None) => {
+                return self.change_slot(cycle, place, Some(Slot { start, placement: Arc::new(placement) }));
+            }
+            (_, Some(breach)) => breach.to_string(),
+            (None, None) => format!("no room at {start}"),
+        };
         let later = self.viewed(demand.sharing.as_ref(), |engine| {
             engine.refresh_gaps(class, cycle.now);
-            engine.search(cycle.now).earliest_start(&demand, start, Timestamp::MAX)
+            match engine.quotas.is_empty() {
+                true => engine.search(cycle.now).earliest_start(&demand, start, Timestamp::MAX),
+                false => engine.find_in_quotas(cycle, place, (start, Timestamp::MAX)).ok().flatten(),
+            }
         });
         let when =
             later.map_or("it could never start".to_owned(), |found| format!("it could start at {}", found.start));
         if let Some(entry) = self.queue.get(place) {
             // The ledger ends the job for this reason, so it is told even if nobody wants reasons.
-            cycle.tell(entry.id, WaitReason::NeverFits(format!("no room at {start}; {when}")));
+            cycle.tell(entry.id, WaitReason::NeverFits(format!("{refusal}; {when}")));
         }
     }
 
@@ -81,6 +93,7 @@ impl Engine {
             || !self.queues_start(place)
             || cycle.is_full(self.policy.max_starts)
             || self.is_limited_to_less(cycle, place, &self.usage_at(place, &slot.placement))
+            || self.is_promise_over_quota(cycle, place)
         {
             return;
         }
@@ -92,7 +105,9 @@ impl Engine {
             self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &slot.placement, cycle.now));
         match redeemed {
             Some(placement) => {
-                self.take_start(cycle, place, id, placement);
+                let left = self.fixed_time(place).map(|time| time.seconds_left(cycle.now));
+                let lasting = left.map_or_else(|| demand.clone(), |seconds| Arc::new(lasting(&demand, seconds)));
+                self.take_start_as(cycle, place, id, lasting, placement);
                 cycle.given_up.push((demand, slot.placement, promise));
             }
             None => self.machine.take(&demand, &slot.placement, promise),

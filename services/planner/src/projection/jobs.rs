@@ -216,7 +216,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
         barred: book.leaving.iter().chain(&book.unusable).copied().collect(),
         shrinking: book.shrinking.as_ref().map(|(removed, _)| removed.clone()),
         is_leaving,
-        may_grow: goes_on && !waits_for_filter && !is_backfill,
+        may_grow: goes_on && !waits_for_filter && !is_backfill && job.domain().is_none(),
         is_filtered: state.has_activation_filters(job),
         ask_again: filtering.and_then(|filtering| filtering.refusal.as_ref()).map(|refusal| refusal.ask_again),
     })

@@ -154,7 +154,7 @@ fn node(name: String, own: Vec<Resource>, warnings: &mut Vec<String>) -> Option<
         let mut values: Vec<Option<&Value>> = own.iter().map(|one| one.get(property)).collect();
         values.dedup();
         match values[..] {
-            [Some(value)] => properties.extend(literal(property, value).map(|value| (property.clone(), value))),
+            [Some(value)] => properties.extend(literal(property, value).map(|value| (in_model(property), value))),
             _ => warn(format!("{} differs inside the node, so it is left out", shown(property))),
         }
     }
@@ -165,6 +165,11 @@ fn is_taken_over(property: &str) -> bool {
     let is_own = [BESTEFFORT, DEPLOY, DESKTOP_COMPUTING].contains(&property);
     let is_place = OF_RESOURCES.contains(&property) || property == ID || property == NODE || property == "jobs";
     is_own || !(is_system(property) || is_place)
+}
+
+/// The name of a property in the model.
+fn in_model(property: &str) -> String {
+    if property == DESKTOP_COMPUTING { "pull".to_owned() } else { property.to_owned() }
 }
 
 /// A value as TOML has it. Usual values of properties that every resource has are left out.

@@ -33,6 +33,7 @@ pub struct NodeJob {
 pub fn node_state(view: &NodeView, jobs: &[NodeJob], flavour: Flavour) -> String {
     let mut words = Vec::new();
     match view.state {
+        NodeStateWord::Lost if view.power.is_some() && flavour == Flavour::PbsPro => words.push("sleep"),
         NodeStateWord::Unknown if flavour == Flavour::PbsPro => words.extend(["state-unknown", "down"]),
         NodeStateWord::Unknown | NodeStateWord::Lost => words.push("down"),
         NodeStateWord::Drained if view.is_down => words.extend(["down", "offline"]),

@@ -195,7 +195,6 @@ fn what_has_no_effect_is_said() {
         ("-b 5", "-b"),
         ("-W x=abc", "-W x"),
         ("-W run_count=3", "-W run_count"),
-        ("-l cput=1:00", "-l cput"),
         ("-l vmem=1gb", "-l vmem"),
         ("-l nice=5", "-l nice"),
         ("-l software=matlab", "-l software"),
@@ -207,6 +206,8 @@ fn what_has_no_effect_is_said() {
         let is_about = |warning: &String| warning.starts_with(&format!("warning: {what} has no effect here: "));
         assert!(warnings.iter().any(is_about), "{line}: {warnings:?}");
     }
+    let told = submission("-l cput=1:00").unwrap().warnings;
+    assert_eq!(told, ["warning: -l cput limits no job here: policies sort by it"]);
     let staged = submission("-W stagein=a@h:b").unwrap();
     assert_eq!(staged.warnings, [""; 0]);
     assert_eq!(submission("-c n -l walltime=1:00 -k oe -f").unwrap().warnings, [""; 0]);

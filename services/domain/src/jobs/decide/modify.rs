@@ -395,6 +395,19 @@ fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
     }
 }
 
+/// A job inside a planning domain ends with it at the latest (OAR-G-16).
+fn require_end_in_domain(state: &State, job: &Job, walltime_seconds: u64) -> Result<(), Refusal> {
+    let (Some(domain), Some(run)) = (job.domain(), job.run().and_then(|run| state.run(run))) else { return Ok(()) };
+    let end = run.started.unwrap_or(run.allocated).plus_seconds(i64::try_from(walltime_seconds).unwrap_or(i64::MAX));
+    let most = state.runs_for_domain(&domain).map(|holder| state.latest_end(holder)).max();
+    match most.filter(|most| end > *most) {
+        Some(most) => {
+            Err(conflict(format!("job {} would outlast planning domain {domain}, which ends at {most}", job.id)))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A user may set any walltime that the queue allows while the job waits, and shorten it while it runs; operators may
 /// set any.
 fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
@@ -406,6 +419,12 @@ fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<()
         let longer = current.is_some_and(|current| wanted > current);
         if longer && !job.is_waiting() {
             access.require_operator("lengthen the walltime of a running job")?;
+            require_end_in_domain(access.state, job, wanted)?;
+        }
+        if current.is_some_and(|current| wanted < current) && !job.is_waiting() && job.opens_domain().is_some() {
+            let message =
+                format!("job {} holds its nodes for a planning domain, and keeps them for its walltime", job.id);
+            return Err(conflict(message));
         }
     }
     Ok(())

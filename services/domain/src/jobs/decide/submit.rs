@@ -60,6 +60,9 @@ pub(crate) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
     is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
 }
 
+/// Maximum number of jobs with a fixed start of a user that wait.
+const MOST_FIXED: usize = 2;
+
 /// The number of fitting requests remembered per submission.
 const MAX_FITTING: usize = 32;
 
@@ -76,6 +79,8 @@ pub(crate) struct Submission<'a> {
     queued: BTreeMap<String, u64>,
     /// Their effect on accounts and classes.
     entering: Entering,
+    /// The number of the owner's waiting jobs with a fixed start, with those of this submission, once it matters.
+    fixed: Option<usize>,
 }
 
 impl<'a> Submission<'a> {
@@ -90,6 +95,7 @@ impl<'a> Submission<'a> {
             fitting: Vec::new(),
             queued: BTreeMap::new(),
             entering: Entering::default(),
+            fixed: None,
         }
     }
 
@@ -141,7 +147,24 @@ impl<'a> Submission<'a> {
         if spec.exceeds_quotas {
             self.access.require_operator("lift quotas")?;
         }
+        self.require_room_for_fixed(spec)?;
         nesting::decide::complete(self.state, spec)
+    }
+
+    /// A fixed start keeps resources from all others, so a user has few that wait (OAR-G-15).
+    fn require_room_for_fixed(&mut self, spec: &JobSpec) -> Result<(), Refusal> {
+        if self.own.is_some() || self.access.is_operator() || !spec.types.contains(&JobType::FixedStart) {
+            return Ok(());
+        }
+        let is_waiting = |job: &&Job| job.is_waiting() && job.fixed_time().is_some();
+        let before = *self.fixed.get_or_insert_with(|| self.state.jobs_of(&self.owner.user).filter(is_waiting).count());
+        if before >= MOST_FIXED {
+            let message =
+                format!("{MOST_FIXED} jobs of user {} with a fixed start wait, as many as may", self.owner.user);
+            return Err(refuse(RefusalCode::LimitReached, message));
+        }
+        self.fixed = Some(before + 1);
+        Ok(())
     }
 
     fn complete_component(&mut self, component: &mut Component, is_array: bool) -> Result<(), Refusal> {

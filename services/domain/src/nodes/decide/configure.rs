@@ -239,7 +239,10 @@ fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<
 
 fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
     let named: BTreeSet<&str> = config.nodes.iter().map(|node| node.name.as_str()).collect();
-    for node in state.nodes().filter(|node| !named.contains(node.spec.name.as_str())) {
+    // Agents bring their nodes themselves.
+    let is_own = |node: &Node| config.settings.agents_make_nodes && node.spec.is_pulled();
+    let unnamed = state.nodes().filter(|node| !named.contains(node.spec.name.as_str()));
+    for node in unnamed.filter(|node| !is_own(node)) {
         if let Some(job) = state.user_of(node) {
             return Err(conflict(format!("node `{}` cannot be removed: job {job} runs on it", node.spec.name)));
         }

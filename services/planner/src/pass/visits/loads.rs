@@ -80,7 +80,7 @@ impl Engine {
     /// The nodes among which the rules of this cycle choose by load; `None` if they do not.
     pub(super) fn balance(&self, cycle: &Cycle, turns: &Turns) -> Option<Balance> {
         let rule = turns.rules_at(cycle.now).by_load?;
-        let table = turns.loads.as_deref()?;
+        let table = turns.loads.as_deref().filter(|table| !table.nodes.is_empty())?;
         let ids: HashMap<&str, NodeId> = self
             .loads
             .millionths

@@ -15,6 +15,9 @@ impl<'a> Plan<'a> {
     pub(crate) fn grow(&mut self, growth: ProposedGrowth) -> Result<Vec<Event>, String> {
         let ProposedGrowth { job: id, added, count, current } = growth;
         let (job, run) = self.unchanged_run(id)?;
+        if job.domain().is_some() {
+            return Err("jobs inside a planning domain do not grow".into());
+        }
         if job.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
             return Err("its filters are already being asked or are rolling back".into());
         }

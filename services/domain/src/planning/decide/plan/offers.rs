@@ -1,6 +1,6 @@
 //! Offers that activation filters judge, and resources kept for waiting jobs.
 
-use crate::{filters::Kept, jobs::Job, planning::decide::plan::Plan, state::State};
+use crate::{filters::Kept, fixed, jobs::Job, planning::decide::plan::Plan, state::State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::Event,
@@ -98,6 +98,9 @@ impl<'a> Plan<'a> {
     /// Keeps more resources, as they become free, for a job whose activation filter reserved some (HPC-F-35).
     pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        if job.domain().is_some() {
+            return Err("jobs inside a planning domain keep nothing".into());
+        }
         let Some(kept) = job.reserved().cloned() else { return Err("nothing is kept for it".into()) };
         job.check_reserved(&placement)?;
         self.give_back_kept(job);
@@ -168,6 +171,7 @@ pub(crate) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timest
     if let Some(reason) = state.own_gate_reason(job) {
         return Err(reason.to_string());
     }
+    fixed::decide::check_start(job, now)?;
     if !offer.preempts.is_empty() {
         return Ok(());
     }
