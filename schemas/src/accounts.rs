@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use utoipa::ToSchema;
 
+/// The account under which quotas and shares of use count jobs that name none.
+pub const NO_ACCOUNT: &str = "default";
+
 /// The class of components that name none, if there is a class of this name.
 pub const DEFAULT_CLASS: &str = "normal";
 

@@ -508,7 +508,7 @@ pub enum Command {
     SetPower {
         /// Their names.
         nodes: Vec<String>,
-        /// What they are to do.
+        /// The change of power.
         way: PowerWay,
     },
 }

@@ -29,7 +29,7 @@ pub struct EnergySettings {
     /// How long nodes may take to report after their wake-up was ordered, by the number of nodes that are woken together:
     /// the last step with no more nodes counts. Empty means 900 seconds.
     pub wake_timeouts: Vec<WakeTimeout>,
-    /// How long a node may go on reporting after it was ordered to sleep.
+    /// How long a node may still report after it was ordered to sleep.
     pub sleep_timeout_seconds: u32,
     /// A program is killed after this time and has failed.
     pub program_timeout_seconds: u32,
@@ -166,7 +166,7 @@ impl fmt::Display for PowerPhase {
     }
 }
 
-/// What may be done with a node, as its properties say (OAR-E-01). A node without these properties may be woken and put to
+/// The power rule of a node, by its properties (OAR-E-01). A node without these properties may be woken and put to
 /// sleep without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerRule {

@@ -2,8 +2,11 @@
 //! change with the time of the week and for single spans (OAR-Q-01).
 
 mod calendar;
+mod periods;
 
-pub use calendar::{QuotaPeriod, QuotaSpan, WEEK_SECONDS, ZoneOffset};
+pub use periods::{QuotaPeriod, QuotaSpan, WEEK_SECONDS, ZoneOffset};
+
+pub use crate::accounts::NO_ACCOUNT;
 
 use crate::policy::PolicySource;
 use serde::{Deserialize, Serialize};
@@ -14,8 +17,6 @@ use utoipa::ToSchema;
 pub const ALL_TOGETHER: &str = "*";
 /// A field of a rule: the jobs of each value, with a counter of their own.
 pub const EACH: &str = "/";
-/// The account under which rules count jobs that name none.
-pub const NO_ACCOUNT: &str = "default";
 /// Units of a part of all cores.
 const BILLIONTHS: u128 = 1_000_000_000;
 

@@ -1004,7 +1004,7 @@ pub struct ResumeNodesRequest {
 pub struct PowerRequest {
     /// Their names.
     pub nodes: Vec<String>,
-    /// What they are to do.
+    /// The change of power.
     pub way: PowerWay,
 }
 

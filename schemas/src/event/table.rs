@@ -1392,7 +1392,7 @@ macro_rules! event_table {
 
     /// An operator asked for nodes to sleep or to wake (OAR-E-09). It is ordered as soon as nothing keeps them from it.
     PowerAsked {
-        /// What they are to do.
+        /// The change of power.
         way: PowerWay,
         /// The nodes.
         nodes: Vec<NodeId>,

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 /// The account under which use counts of jobs that name none.
-const NO_ACCOUNT: &str = crate::quota::NO_ACCOUNT;
+use crate::accounts::NO_ACCOUNT;
 
 /// How far the use of users and accounts is above their targets. Queues are compared each by itself.
 ///

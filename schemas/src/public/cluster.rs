@@ -140,7 +140,7 @@ public_events! { ClusterData
 
     /// An operator asked for nodes to sleep or to wake.
     "power" "asked" PowerAsked about cluster {
-        /// What they are to do.
+        /// The change of power.
         way: PowerWay,
         /// Their names.
         nodes: Vec<String>,
@@ -149,7 +149,7 @@ public_events! { ClusterData
 
     /// Nodes are put to sleep or woken by a program of the site.
     "power" "ordered" PowerOrdered about cluster {
-        /// What they do.
+        /// The change of power.
         way: PowerWay,
         /// Their names.
         nodes: Vec<String>,

@@ -86,7 +86,7 @@ enum End {
 }
 
 impl Relay {
-    /// Serves the executor of `config.node` on a bus of this process, and goes on with what an earlier agent left.
+    /// Serves the executor of `config.node` on a bus of this process, and continues what an earlier agent left.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -411,7 +411,7 @@ impl Relay {
             Some(End::BeingReported) => return false,
             None => {}
         }
-        // The executor may lose its patience; the report goes on.
+        // The executor may lose its patience; the report continues.
         let finishing = tokio::spawn(self.clone().finish(part, exit));
         finishing.await.is_ok()
     }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// How long an exchange waits for a gateway that is away. Whoever asks asks again.
+/// How long an exchange waits for a gateway that is away. Then the caller asks again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A gateway.

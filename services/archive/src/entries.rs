@@ -1,4 +1,4 @@
-//! What is in an archive, read without trust.
+//! The entries of an archive, read without trust.
 
 use crate::{ArchiveError, is_gzip};
 use flate2::read::MultiGzDecoder;

@@ -20,7 +20,7 @@ use std::{
 pub struct Known {
     bytes: u64,
     inode: u64,
-    /// Of the content and of the status, in nanoseconds: no program can set the second.
+    /// The times of the content and of the status, in nanoseconds: no program can set the second.
     modified: i128,
     changed: i128,
 }

@@ -49,7 +49,7 @@ pub fn unpack(archive: &mut File, folder: &Path, limits: Limits) -> Result<(), A
     })
 }
 
-/// What a job left on a node of somebody else never becomes a file that its owner's shell or other programs read by themselves.
+/// A file that a job left on a node of somebody else never becomes one that its owner's shell or other programs read by themselves.
 fn require_visible(archive: &mut File, limits: Limits) -> Result<(), ArchiveError> {
     each(archive, limits, |entry| match entry.parts.iter().find(|part| part.starts_with('.')) {
         Some(hidden) => ArchiveError::refused(format!("`{hidden}` is hidden, and hidden files are not taken back")),
@@ -84,7 +84,7 @@ fn write(root: &OwnedFd, entry: Entry<'_>) -> io::Result<()> {
         renameat(folder.as_fd(), temporary.as_str(), folder.as_fd(), name.as_str()).map_err(io::Error::from)
     });
     if placed.is_err() {
-        // What is half there must not stay; the first error counts.
+        // A half file must not stay; the first error counts.
         let _ = unlinkat(folder.as_fd(), temporary.as_str(), UnlinkatFlags::NoRemoveDir);
     }
     placed

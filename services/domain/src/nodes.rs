@@ -3,7 +3,8 @@
 mod apply;
 pub(crate) mod decide;
 pub(crate) mod invariants;
-pub(crate) mod loads;
+mod loads;
+pub(crate) mod measured;
 pub(crate) mod names;
 mod queries;
 mod shares;

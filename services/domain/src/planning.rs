@@ -8,6 +8,7 @@ mod queries;
 mod share_use;
 pub(crate) mod state;
 pub(crate) mod validate;
+mod window_charges;
 mod window_use;
 
 pub(crate) use share_use::ShareUse;

@@ -10,7 +10,7 @@ use crate::{
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
-    nodes::{Licence, Node, Queue, loads::Loads, names::PastNames},
+    nodes::{Licence, Node, Queue, measured::Loads, names::PastNames},
     planning::{BackfillPasses, ShareUse, WindowUse, state::Planning},
     power::Power,
     runs::Run,

@@ -3,13 +3,15 @@
 //! It learns of changes step by step, so that a pass never rebuilds anything. An engine that learned the same in
 //! another order, or was built from the outcome, makes the same plans.
 
+mod claims;
 mod domains;
 mod held;
+mod inner_nodes;
 mod quotas;
 mod run;
 mod view;
 
-pub(crate) use quotas::{Claim, parts};
+pub(crate) use claims::{Claim, parts};
 pub(crate) use run::Run;
 
 use crate::{
@@ -25,7 +27,7 @@ use crate::{
     timeline::ALWAYS,
     users::Users,
 };
-use domains::Domains;
+use inner_nodes::Domains;
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,

@@ -227,7 +227,7 @@ pub(crate) fn lead_queue(demand: &Demand) -> &str {
     demand.components.first().map_or("", |component| &component.queue)
 }
 
-/// What is known of the loads of nodes.
+/// The known loads of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeLoads {
     /// The loads that are known, in millionths, with the cores of runs that no measured load shows yet.

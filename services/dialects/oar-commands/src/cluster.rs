@@ -198,7 +198,7 @@ pub fn state(view: &NodeView) -> (State, i64) {
     }
 }
 
-/// What may be done with a node, as OAR's number for it.
+/// The power rule of a node, as OAR's number for it.
 fn available_upto(spec: &NodeSpec) -> i64 {
     let rule = PowerRule::of(spec);
     match (rule.until, rule.wakes, rule.sleeps) {

@@ -272,7 +272,7 @@ fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Al
     let shares = submission.is(|kind| sharing(kind).is_some());
     let mut kept = Vec::new();
     let mut first_lack = None;
-    // Of a reservation only the first shape is looked at (OAR-G-11).
+    // Only the first shape of a reservation is looked at (OAR-G-11).
     let looked_at = if submission.reservation.is_some() { 1 } else { usize::MAX };
     for shape in submission.alternatives.iter().take(looked_at) {
         let filters = (&submission.filter, &context.site_filter);

@@ -79,7 +79,7 @@ fn recount(site: &mut Site) -> Ended {
     let query = UsageQuery { by: ALL.to_vec(), ..UsageQuery::default() };
     let kept = site.client.usage(&query, Moment::Now)?;
     let again = site.client.usage(&query, Moment::Sequence(kept.sequence))?;
-    // What runs goes on between the two answers, so only what has ended is the same.
+    // Jobs run between the two answers, so only those that have ended are the same.
     let (ended, recounted) = (ends(&kept), ends(&again));
     if ended != recounted {
         return Err(Failure::new(format_args!(

@@ -62,7 +62,7 @@ fn change_of(line: &[String]) -> (Vec<String>, Option<String>) {
     }
 }
 
-/// What is known about a running job.
+/// Facts about a running job.
 struct Running {
     start: i64,
     walltime: i64,

@@ -138,7 +138,7 @@ fn whole_nodes(cluster: &Cluster, chosen: &BTreeSet<u32>) -> Result<Vec<String>,
     Ok(names)
 }
 
-/// What is to be changed.
+/// A change.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Change {
     state: Option<State>,

@@ -2,12 +2,14 @@
 
 mod keys;
 mod nodes;
+mod toml;
 
 use std::fmt::Write as _;
+use toml::quoted;
 
 pub use nodes::Node;
 
-/// What comes out of an import.
+/// The outcome of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The configuration file.
@@ -46,21 +48,6 @@ pub fn configuration(name: &str, nodes: Option<&str>, conf: Option<&str>) -> Res
         node.write(out);
     }
     Ok(imported)
-}
-
-/// A text as TOML has it.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => out.extend(['\\', character]),
-            control if control.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(control));
-            }
-            character => out.push(character),
-        }
-    }
-    out + "\""
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use muster_schemas::{
     copies::{CopyDirection, FileCopies},
     resources::Placement,
 };
+use std::collections::BTreeSet;
 
 impl JobExtras {
     /// The copying of a job with these additions, if it has files to copy.

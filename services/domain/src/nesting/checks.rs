@@ -42,7 +42,7 @@ impl Plan<'_> {
         };
         let own = job.reserved().map(|kept| kept.run);
         for (run, share) in self.inside(holder, held).into_iter().filter(|(run, _)| Some(*run) != own) {
-            // Whoever is inside was checked when it started.
+            // A job inside was checked when it started.
             let _ = left.take(run, share, &Spare::default());
         }
         Ok(Cow::Owned(left))

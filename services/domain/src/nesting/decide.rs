@@ -80,7 +80,7 @@ fn domain_of(state: &State, number: JobId) -> Result<String, Refusal> {
 }
 
 impl State {
-    /// What has to end because no job holds resources for its domain any more: jobs that wait inside (OAR-T-15) and, if
+    /// Jobs that have to end because no job holds resources for their domain any more: those that wait inside (OAR-T-15) and, if
     /// the settings say so, those that run there (OAR-T-16).
     pub(crate) fn left_by_domains(&self) -> impl Iterator<Item = Left<'_>> {
         self.index.domains.inside().flat_map(move |(domain, jobs)| {

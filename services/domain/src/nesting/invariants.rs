@@ -7,7 +7,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// What lies inside a run on a node is of that run's share, and nothing there is used twice.
+/// A share inside a run on a node lies in that run's share, and nothing there is used twice.
 pub(crate) fn nested(state: &State) -> Result<(), String> {
     state.nodes().try_for_each(|node| on_node(state, node))
 }

@@ -30,7 +30,7 @@ impl Run {
 }
 
 impl State {
-    /// The run inside which a run has its share of a node; `None` if the share is of the node itself.
+    /// The run inside which a run has its share of a node; `None` if the node itself gives it.
     pub fn holder_of(&self, run: RunId, share: &NodeShare) -> Option<&Run> {
         if self.index.openers.is_empty() {
             return None;

@@ -2,17 +2,7 @@
 
 use crate::{runs::Run, state::State};
 use muster_schemas::{NodeId, Timestamp, node::NodeLoad, policy::LoadTable, resources::Placement};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The measured loads, and the node that was chosen last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Loads {
-    /// The last one of each node since it reports.
-    measured: BTreeMap<NodeId, NodeLoad>,
-    /// The node of the policy's table on which something started last.
-    last: Option<NodeId>,
-}
 
 impl State {
     pub(crate) fn node_load_measured(&mut self, node: NodeId, millionths: u64, at: Timestamp) {

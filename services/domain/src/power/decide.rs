@@ -59,7 +59,7 @@ fn is_so(state: &State, node: &Node, way: PowerWay) -> bool {
     }
 }
 
-/// What is due.
+/// The events that are due.
 pub(crate) fn due(state: &State, now: Timestamp) -> Vec<Event> {
     let mut events = Vec::new();
     let mut stuck: BTreeSet<RunId> = BTreeSet::new();
@@ -74,7 +74,7 @@ pub(crate) fn due(state: &State, now: Timestamp) -> Vec<Event> {
         let seconds = state.power.fails(*id, power).micros_since(power.since) / 1_000_000;
         let (way, reason) = match power.phase {
             PowerPhase::Asleep => continue,
-            // The ledger was away. Whoever still reports says so with the next sign of life.
+            // The ledger was away. A node that still reports says so with the next sign of life.
             PowerPhase::FallingAsleep if is_long_ago(state, state.power.fails(*id, power), now) => {
                 events.push(Event::NodeAsleep { node: *id });
                 continue;

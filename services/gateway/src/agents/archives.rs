@@ -50,7 +50,7 @@ impl Archives {
         Self { folder, max_bytes }
     }
 
-    /// What is known of an archive of a user, by its sum or by the name that it was given.
+    /// Facts about an archive of a user, by its sum or by the name that it was given.
     pub(crate) async fn known(&self, uid: u32, name: String) -> Result<KnownArchive, ApiError> {
         self.blocking(move |all| all.known_now(uid, &name)).await
     }
@@ -98,7 +98,7 @@ impl Archives {
                 Err(error) => return Err(failed(&error)),
             };
             if sum_of(&mut file).map_err(|error| failed(&error))? != (said.sum, said.bytes) {
-                // What is there is of no use; the agent begins again.
+                // It is of no use; the agent begins again.
                 let _ = fs::remove_file(&path);
                 return Err(ApiError::new(ErrorCode::Conflict, "the archive has arrived changed: send it again"));
             }

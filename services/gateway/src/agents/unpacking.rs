@@ -83,14 +83,14 @@ impl ByDescriptor {
         for (at, word) in words.iter_mut().zip(self.words.iter().take(7)) {
             *at = word.as_ptr();
         }
-        let environment = [std::ptr::null()];
+        let environment = [std::ptr::null::<libc::c_char>()];
         // SAFETY: both lists end with a null pointer, and their strings live until the call does not return.
         unsafe {
             libc::execveat(
                 self.program.as_raw_fd(),
                 c"".as_ptr(),
                 words.as_ptr().cast(),
-                environment.as_ptr(),
+                environment.as_ptr().cast(),
                 libc::AT_EMPTY_PATH,
             )
         };

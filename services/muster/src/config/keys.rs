@@ -438,7 +438,7 @@ const ENERGY: Section = Section {
             "sleep_timeout_seconds",
             from_to(1, 604_800),
             "900",
-            "How long a node may go on reporting after it was ordered to sleep.",
+            "How long a node may still report after it was ordered to sleep.",
         ),
         key(
             "program_timeout_seconds",

@@ -5,7 +5,10 @@
 //! reservation. So all that plans jobs on nodes plans them in domains too. Placements that come from outside and go
 //! there have the numbers of the real nodes.
 
-use super::Engine;
+use super::{
+    Engine,
+    inner_nodes::{FIRST_INNER, InnerNode},
+};
 use crate::{
     domains::{Opener, asked},
     machine::Holding,
@@ -19,51 +22,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-
-/// The first number of nodes in domains. Real nodes are numbered from 1.
-const FIRST_INNER: u32 = 1 << 31;
-
-/// The jobs that open domains, and the nodes that these consist of.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Domains {
-    /// The jobs that open domains, waiting or running.
-    openers: BTreeMap<JobId, Opener>,
-    /// The nodes of those that have a run.
-    open: BTreeMap<JobId, Vec<InnerNode>>,
-    /// The real node of each inner one.
-    real: BTreeMap<NodeId, NodeId>,
-    /// How many waiting jobs ask for domains.
-    pub waiting: usize,
-}
-
-/// A share that a run holds for a domain.
-#[derive(Clone, Debug)]
-struct InnerNode {
-    id: NodeId,
-    share: NodeShare,
-}
-
-impl Domains {
-    /// The nodes that a domain's openers hold, in the order of those jobs.
-    fn nodes_of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (JobId, &'a InnerNode)> {
-        let opens = |job: &JobId| self.openers.get(job).is_some_and(|opener| *opener.key == *key);
-        let open = self.open.iter().filter(move |(job, _)| opens(job));
-        open.flat_map(|(job, nodes)| nodes.iter().map(|node| (*job, node)))
-    }
-
-    /// This many numbers in a row, greater than those of all nodes.
-    fn numbers(&self, count: usize) -> impl Iterator<Item = NodeId> + use<> {
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let first = self.real.keys().next_back().map_or(FIRST_INNER, |last| last.0.saturating_add(1));
-        (first..first.saturating_add(count)).map(NodeId)
-    }
-
-    /// The open jobs of a domain behind a job.
-    fn open_behind(&self, key: &str, job: JobId) -> Vec<JobId> {
-        let behind = self.open.keys().filter(|other| **other > job);
-        behind.filter(|other| self.openers.get(other).is_some_and(|opener| *opener.key == *key)).copied().collect()
-    }
-}
 
 impl Engine {
     /// Sets which planning domain a job opens; `None` if it opens none, or is over.
@@ -143,7 +101,7 @@ impl Engine {
         self.put_down(&opener.key);
     }
 
-    /// The domain of a job no longer has the nodes of its run. What is inside has them of the real nodes.
+    /// The domain of a job no longer has the nodes of its run. Jobs inside have them on the real nodes.
     pub(super) fn close_domain(&mut self, job: JobId) {
         let Some(nodes) = self.domains.open.get(&job).cloned() else { return };
         let Some(key) = self.domains.openers.get(&job).map(|opener| opener.key.clone()) else { return };
@@ -168,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Of a real node, a domain has the share that its first opener has there: no job gets two shares of one node.
+    /// A domain has the share of a real node that its first opener has there: no job gets two shares of one node.
     fn expose(&mut self, key: &str) {
         let mut seen: BTreeSet<NodeId> = BTreeSet::new();
         let nodes = self.domains.nodes_of(key).map(|(_, node)| (node.id, seen.insert(node.share.node)));

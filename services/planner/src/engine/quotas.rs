@@ -1,42 +1,12 @@
 //! The parts of quotas that runs and promises hold (OAR-Q-05).
 
-use super::{Engine, Run};
-use crate::{
-    limits::Usage,
-    machine::expected_end,
-    model::{Demand, Holder, Slot},
-    queue::Place,
-    timeline::ALWAYS,
+use super::{
+    Engine, Run,
+    claims::{Claim, parts},
 };
-use muster_domain::quotas::{Part, Subject};
-use muster_schemas::{JobId, quota::QuotaTable};
+use crate::{limits::Usage, machine::expected_end, model::Slot, queue::Place, timeline::ALWAYS};
+use muster_schemas::quota::QuotaTable;
 use std::sync::Arc;
-
-/// What holds something of a quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Claim {
-    /// The run of a job or of a task.
-    Run(JobId),
-    /// The promise of a job; for an array, that of its next task.
-    Promise(JobId),
-}
-
-/// The components of a job with what they use, as quotas count it.
-pub(crate) fn parts(holder: &Holder, demand: &Demand, uses: &[Usage]) -> Vec<Part> {
-    let components = demand.components.iter().zip(uses).enumerate();
-    let part = |(number, (component, usage)): (usize, (&crate::model::ComponentDemand, &Usage))| Part {
-        subject: Subject {
-            queue: component.queue.clone(),
-            account: holder.charges.get(number).map_or(&holder.account, |charge| &charge.account).clone(),
-            user: holder.user.clone(),
-            marks: holder.marks.clone(),
-        },
-        jobs: usage.jobs,
-        cores: usage.cores,
-        walltime_seconds: usage.walltime_seconds,
-    };
-    components.map(part).collect()
-}
 
 impl Engine {
     /// Sets the quotas, and the number of cores of all nodes, which some of them follow.

@@ -97,7 +97,7 @@ impl Book {
         self.holdings.iter().filter(move |held| viewer.is_none_or(|viewer| !viewer.admits(&held.sharing)))
     }
 
-    /// What is held together, from each moment on at which that changes, in order.
+    /// The sum of all holdings, from each moment on at which that changes, in order.
     pub fn outline(&self, viewer: Option<&Sharing>) -> Vec<(Window, Together)> {
         let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
         let seen = self.seen_by(viewer);
@@ -112,7 +112,7 @@ impl Book {
         between.collect()
     }
 
-    /// What runs hold together.
+    /// The sum of what runs hold.
     pub fn of_runs(&self, viewer: Option<&Sharing>) -> Option<Together> {
         let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
         together(self.seen_by(viewer).filter(|held| held.is_run))

@@ -119,7 +119,7 @@ pub(super) enum Verdict {
 }
 
 impl Cycle<'_> {
-    /// What is known about the nodes for a job that starts now; nothing for one that may have what is not free.
+    /// Knowledge about the nodes for a job that starts now; nothing for one that may have what is not free.
     pub fn known(&self, demand: &Demand) -> Option<(Timestamp, Known<'_>)> {
         demand.sharing.is_none().then(|| (self.now, Known::Cores(self.index.cores())))
     }

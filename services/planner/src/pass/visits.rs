@@ -1,6 +1,7 @@
 //! Planning by turns: each job is looked at once, in the order in which queues and jobs have their turns, and starts if
 //! it fits at that moment. Only routes promise starts.
 
+mod balance;
 mod lanes;
 mod loads;
 mod routes;
@@ -16,8 +17,8 @@ use crate::{
     model::{Holder, lead_queue},
     queue::{Entry, Place},
 };
+use balance::Balance;
 use lanes::Lane;
-use loads::Balance;
 use muster_schemas::{
     JobId, Timestamp,
     policy::{FairShare, OnRefusal, ShareTable, Turns, Visit},

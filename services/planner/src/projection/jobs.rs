@@ -225,7 +225,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
 /// How a running job makes way for others, if jobs of all its classes do.
 pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let accounts = state.accounts();
-    // What runs inside a planning domain would keep the resources from whom it makes way for.
+    // A job inside a planning domain would keep the resources from the job that it makes way for.
     if accounts.classes().all(|class| class.preempts.is_empty()) || job.opens_domain().is_some() {
         return None;
     }

@@ -265,6 +265,17 @@ fn without_launch(spec: &JobSpec) -> JobSpec {
     spec
 }
 
+/// An event as it happens where no node sleeps.
+fn awake(event: &Event) -> Event {
+    match event {
+        Event::SettingsChanged { settings } if settings.energy.is_some() => {
+            let settings = ClusterSettings { energy: None, ..(**settings).clone() };
+            Event::SettingsChanged { settings: Arc::new(settings) }
+        }
+        other => other.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,16 +301,5 @@ mod tests {
             let is_input = History::default().input(&record).is_some();
             assert_eq!(is_input, record.event.replay() != Replay::Left, "{:?}", record.event);
         }
-    }
-}
-
-/// An event as it happens where no node sleeps.
-fn awake(event: &Event) -> Event {
-    match event {
-        Event::SettingsChanged { settings } if settings.energy.is_some() => {
-            let settings = ClusterSettings { energy: None, ..(**settings).clone() };
-            Event::SettingsChanged { settings: Arc::new(settings) }
-        }
-        other => other.clone(),
     }
 }

@@ -162,7 +162,7 @@ pub(super) fn read(text: &str, warnings: &mut Vec<String>) -> Settings {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        // A value goes on in the next line.
+        // A value continues in the next line.
         while let Some(open) = line.strip_suffix('\\') {
             let next = lines.next().map(|(_, next)| next.trim()).unwrap_or_default();
             line = format!("{open}{next}");

@@ -1,6 +1,6 @@
 //! Nodes from the output of `oarnodes -J`.
 
-use super::quoted;
+use super::toml::quoted;
 use crate::{
     resources::property::{BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, ID, NODE, is_system},
     text::{decimal, printable, shown},

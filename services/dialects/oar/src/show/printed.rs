@@ -56,7 +56,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// What is printed.
+/// The printed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// One line for each value of this property.
@@ -67,7 +67,7 @@ pub struct Form {
     pub format: Option<String>,
     /// See [`format`](Self::format).
     pub token: String,
-    /// What is between several values of a property.
+    /// The text between several values of a property.
     pub separator: String,
 }
 

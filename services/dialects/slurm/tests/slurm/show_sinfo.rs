@@ -210,7 +210,8 @@ fn cores_are_with_jobs_free_or_of_no_use() {
 fn nodes_that_sleep_have_their_marks() {
     let record = |phase: &str, state: &str| {
         let mut view = node(1, state, 0, Value::Null);
-        view.power = serde_json::from_value(json!({ "phase": phase, "since": "1970-01-01T00:00:00Z", "wakes": true })).expect("a state");
+        view.power = serde_json::from_value(json!({ "phase": phase, "since": "1970-01-01T00:00:00Z", "wakes": true }))
+            .expect("a state");
         NodeState::of(&view, NodeFacts::default(), clock().now)
     };
     let asleep = record("asleep", "lost");

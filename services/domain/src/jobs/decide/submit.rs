@@ -16,7 +16,7 @@ use muster_schemas::{
     JobId, Timestamp,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, Owner},
-    job::{Component, Dependencies, JobSpec, Program},
+    job::{Component, Dependencies, JobSpec, JobType, Program},
     resources::{Alternative, Request},
 };
 use std::{collections::BTreeMap, sync::Arc};

@@ -139,7 +139,7 @@ impl Plan<'_> {
     /// Whether the placement of a component is within the reservation that it names, and avoids all others.
     fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
         if job.domain().is_some() {
-            // Whoever holds the resources of a domain was checked when it started.
+            // The job that holds the resources of a domain was checked when it started.
             return Ok(());
         }
         let own = component.reservation();
