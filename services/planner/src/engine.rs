@@ -590,7 +590,8 @@ impl Engine {
             self.machine.take(&known.run.demand, &known.run.placement, Holding::Run { until: known.assumed_end });
             self.slots_in_doubt |= self.is_in_the_way(&known.run, known.assumed_end);
             self.ends.insert((known.assumed_end, job));
-            self.insert_run(known);
+            self.insert_run(known.clone());
+            self.slots_in_doubt |= self.breaks_quotas(&known);
         }
     }
 

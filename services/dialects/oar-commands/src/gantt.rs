@@ -19,10 +19,10 @@ use muster_oar::{
 use muster_schemas::{
     Sequence, Timestamp,
     job::JobState,
-    views::{JobDetail, JobView, Timetable},
+    views::{JobDetail, JobView, NodeStateWord, Timetable},
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Prints the jobs and the states of resources in a span. Without another form it is that of Perl.
 pub fn shown_for(site: &mut Site, text: &str, form: Option<Form>) -> Ended {
@@ -84,10 +84,14 @@ fn places(detail: &JobDetail, plan: &Timetable, cluster: &Cluster) -> Option<Pla
 /// The states of nodes from the begin of the span on, from the log.
 fn states(site: &mut Site, from: i64, to: i64) -> Result<BTreeMap<String, States>, Failure> {
     let mut states: BTreeMap<String, States> = BTreeMap::new();
+    let mut drained: BTreeSet<String> = BTreeSet::new();
     let begin = match site.client.nodes(Moment::Time(Timestamp::from_unix_seconds(from))) {
         Ok(page) if from <= to => {
             for view in &page.nodes {
                 states.insert(view.spec.name.clone(), vec![(from, state(view).0)]);
+                if view.state == NodeStateWord::Drained {
+                    drained.insert(view.spec.name.clone());
+                }
             }
             page.sequence.next()
         }
@@ -97,6 +101,13 @@ fn states(site: &mut Site, from: i64, to: i64) -> Result<BTreeMap<String, States
         Err(error) => return Err(error.into()),
     };
     each_event(site, begin, to, |event| {
+        match event.kind.as_str() {
+            "drained" | "down" => drop(drained.insert(event.node.clone())),
+            "resumed" => drop(drained.remove(&event.node)),
+            // It reports, and still takes no jobs.
+            "up" if drained.contains(&event.node) => return,
+            _ => {}
+        }
         if let Some(state) = after(&event.kind, &event.data) {
             states.entry(event.node.clone()).or_default().push((event.at, state));
         }

@@ -271,7 +271,8 @@ fn a_running_job_becomes_smaller_and_its_nodes_are_for_others() {
     site.system.write("go", "");
     // Another job gets the node while the first one runs.
     assert_eq!(site.ok("srun -N1 -w node3 sh -c 'echo on $SLURMD_NODENAME'"), "on node3\n");
-    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%t %D %N'")), "R 2 node[1-2]\n");
+    let size = || site.ok(&format!("squeue -h -j {job} -o '%t %D %N'"));
+    site.system.wait_until("the job is smaller", || size() == "R 2 node[1-2]\n");
     let said = || site.system.read(&format!("slurm-{job}.out"));
     site.system.wait_until("the script goes on", || said().matches("on node").count() == 2);
     let said = said();
