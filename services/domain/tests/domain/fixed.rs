@@ -119,3 +119,17 @@ fn what_has_no_time_of_its_own_is_refused_and_a_promised_time_cannot_be_changed(
     let modify = Command::Modify { jobs: ids(&[id]), change };
     cluster.refused(&user("ada"), modify, RefusalCode::Conflict, "has a fixed start");
 }
+
+/// OAR-G-15: a user has few jobs that wait for a fixed start; one that is over, and another user's, do not count.
+#[test]
+fn few_fixed_starts_wait_for_one_user() {
+    let mut cluster = Cluster::new();
+    let spec = reserved(&cluster, 100, 60);
+    let first = cluster.submit("ada", spec.clone());
+    cluster.submit("ada", spec.clone());
+    let third = Command::Submit { jobs: vec![spec.clone()] };
+    cluster.refused(&user("ada"), third, RefusalCode::LimitReached, "2 jobs of user ada");
+    cluster.submit("bob", spec.clone());
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
+    cluster.submit("ada", spec);
+}

@@ -191,6 +191,7 @@ fn nodes_that_do_not_wake_are_lost() {
     let id = cluster.submit("ada", job(2, 1));
     let run = cluster.allocate(id, &["node2", "node3"], 1);
     tick(&mut cluster);
+    assert_eq!(told(&mut cluster, DeliveryResult::Delivered).len(), 1);
     cluster.hello("node2", "boot2", &[]);
     cluster.pass(499);
     assert_eq!(tick(&mut cluster), []);
@@ -209,6 +210,21 @@ fn nodes_that_do_not_wake_are_lost() {
     // A node that reports after all is like any that was lost.
     cluster.hello("node3", "boot2", &[]);
     assert!(cluster.state.node(node).unwrap().is_available());
+    cluster.assert_replays();
+}
+
+/// OAR-E-06: while the program of an order has not ended, its nodes have twice the time: other programs may be ahead of it.
+#[test]
+fn nodes_whose_program_waits_have_more_time() {
+    let mut cluster = asleep(Cluster::with(with(energy())));
+    let id = cluster.submit("ada", job(1, 1));
+    cluster.allocate(id, &["node2"], 1);
+    tick(&mut cluster);
+    cluster.pass(1799);
+    assert_eq!(tick(&mut cluster), []);
+    cluster.pass(1);
+    let events = tick(&mut cluster);
+    assert!(matches!(&events[..], [Event::NodePowerFailed { way: PowerWay::Wake, .. }, ..]), "{events:?}");
     cluster.assert_replays();
 }
 

@@ -1,6 +1,6 @@
 //! Agents: nodes that only reach a gateway, and those who pretend to be some (OAR-K).
 
-use crate::system::{Output, System};
+use crate::system::{Output, System, free_login_shells};
 use muster_archive::{files_of, pack};
 use nix::{
     sys::signal::{Signal, kill},
@@ -126,6 +126,7 @@ impl Site {
     fn wait(&self, job: &str, wanted: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.is(job, wanted) {
+            free_login_shells();
             let shown = || self.system.ok(&["job", "show", job]);
             assert!(
                 Instant::now() < deadline,
@@ -232,6 +233,7 @@ impl Drop for Agent {
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
+        free_login_shells();
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -254,7 +254,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -S ./nothere.sh", 12, "./nothere.sh"),
         ("oarsub --notify exec:/bin/x;y true", 16, "exec takes letters"),
         ("oarsub --notify bogus:x true", 8, "(job id -6)"),
-        ("oarsub --stagein x true", 1, "--stagein: is not supported"),
+        ("oarsub --stagein x true", 1, "--stagein: is for jobs of the type desktop_computing"),
         ("oarsub -a 99 true", 8, "job 99"),
         ("oarnodes nope", 1, "no node is called 'nope'"),
         ("oarstat --gantt x", 1, "Bad syntax for --gantt"),

@@ -17,6 +17,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The token of `nobody` over TCP.
 const TOKEN: &str = "a-token-for-nobody-only";
 
+/// Removes a lock of pyenv that a killed job has left. Where the profile of the account that runs the tests sets pyenv up, each
+/// login shell of a job takes this lock for a moment, and waits a minute for one that nobody gives back.
+pub fn free_login_shells() {
+    let Some(home) = std::env::var_os("HOME") else { return };
+    let lock = Path::new(&home).join(".pyenv/shims/.pyenv-shim");
+    let age = std::fs::metadata(&lock).and_then(|lock| lock.modified()).ok().and_then(|time| time.elapsed().ok());
+    if age.is_some_and(|age| age > Duration::from_secs(5)) {
+        // Another test may have removed it.
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
 /// The result of a command.
 #[derive(Debug)]
 pub struct Output {
@@ -292,6 +304,7 @@ impl System {
     pub fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so() {
+            free_login_shells();
             assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         }

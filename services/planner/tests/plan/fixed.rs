@@ -78,7 +78,7 @@ fn a_start_without_room_is_refused_with_a_time_that_would_do() {
         let start = now.plus_seconds(1000);
         let first = world.submit(from(start, 3, 100, None));
         let second = world.submit(from(start.plus_seconds(50), 2, 100, None));
-        let beside = world.submit(from(start.plus_seconds(50), 1, 100, None));
+        let beside = world.submit_as("bob", from(start.plus_seconds(50), 1, 100, None));
         world.settle();
         assert_eq!((promised(&world, first), promised(&world, second)), (Some(start), None), "{policy}");
         assert_eq!(promised(&world, beside), Some(start.plus_seconds(50)), "{policy}");

@@ -339,6 +339,30 @@ enum Step {
     End(usize),
 }
 
+/// OAR-Q-08: a fixed start that would break a limit is refused, with the rule; an accepted one counts.
+#[test]
+fn fixed_starts_keep_quotas() {
+    for policy in ["fcfs", "easy", "conservative"] {
+        let mut world = world(policy, [("*,*,*,/", [8, -1, -1])]);
+        let start = world.state().time().plus_seconds(1000);
+        let mut reserve = |user: &str, count: u32| {
+            let mut spec = cores(count, 100, None);
+            spec.types = vec![JobType::FixedStart];
+            spec.components[0].begin = Some(start);
+            let id = world.submit_as(user, spec);
+            assert_eq!(world.settle(), [], "{policy}");
+            let job = world.state().job(id).expect("it is remembered");
+            (job.slot.as_ref().map(|slot| slot.start), format!("{:?}", job.phase))
+        };
+        let (slot, phase) = reserve("ann", 9);
+        assert!(slot.is_none() && phase.contains("quota `*,*,*,/`: 8 cores"), "{policy}: {phase}");
+        assert_eq!(reserve("ann", 6).0, Some(start), "{policy}");
+        let (slot, phase) = reserve("ann", 4);
+        assert!(slot.is_none() && phase.contains("it could start at"), "{policy}: {phase}");
+        assert_eq!(reserve("bob", 8).0, Some(start), "{policy}: of each user");
+    }
+}
+
 const USERS: [&str; 3] = ["ann", "bob", "cleo"];
 
 fn steps() -> impl Strategy<Value = Step> {
