@@ -430,7 +430,7 @@ impl Engine {
         if due && now >= self.tick_not_before {
             let before = self.state.sequence();
             self.decide(own(Command::Tick), round)?;
-            // What is due by the last record's time may not be due any more.
+            // A timer that was due by the last record's time may not be due any more.
             let has_done_something = self.state.sequence() > before;
             self.tick_not_before = now + if has_done_something { SHORTEST_TICK } else { IDLE_TICK };
         }

@@ -41,7 +41,8 @@ pub fn shown_for(site: &mut Site, text: &str, form: Option<Form>) -> Ended {
     let placed: Vec<Placed> = details.iter().flat_map(|detail| places(detail, &plan, &cluster)).collect();
     let resources: BTreeMap<u32, String> =
         cluster.table.resources().map(|one| (one.id(), one.node().to_owned())).collect();
-    let states = states(site, from, to.min(now))?;
+    // Events of this second count.
+    let states = states(site, from, to.min(now.saturating_add(1)))?;
     print(&written(&document(&placed, &resources, &states, (from, to)), form.unwrap_or(Form::Dumper)));
     Ok(0)
 }

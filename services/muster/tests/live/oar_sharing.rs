@@ -91,7 +91,7 @@ fn only_holders_of_the_label_run_on_a_placeholder() {
     let config = site.system.path("site.toml").display().to_string();
     site.system.stop();
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
-    site.ok("oarsub -t allow=maintenance -l core=4 'sleep 600'");
+    site.ok("oarsub -t allow=maintenance -l core=4,walltime=1 'sleep 600'");
     wait_for(&site, 5, "Running");
     assert_eq!(shown(&site, 5, "assigned_hostnames"), left[0], "guests do not overlap each other");
     assert_eq!((state(&site, 2).as_str(), state(&site, 3).as_str()), ("Waiting", "Waiting"));

@@ -49,7 +49,7 @@ fn components_wait_start_and_end_together() {
 #[test]
 fn what_is_done_to_the_leader_is_done_to_all_components() {
     let site = Site::start();
-    let script = "trap : USR1; srun -l --het-group=0,1 sh -c 'trap \"echo heard\" USR1; while :; do sleep 0.1; done' & wait; wait";
+    let script = "trap : USR1; srun -l --het-group=0,1 sh -c 'trap \"echo heard\" USR1; echo ready; while :; do sleep 0.1; done' & wait; wait";
     site.system.write("traps.sh", &format!("#!/bin/sh\n{script}\n"));
     let job = submit(&site, "sbatch --parsable -n1 : -n1 traps.sh");
     let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t'"));
@@ -78,10 +78,12 @@ fn what_is_done_to_the_leader_is_done_to_all_components() {
     site.system.wait_until("all of it goes on", || listed() == all("R"));
 
     // A signal to the leader reaches the tasks of every component, by either of its names.
-    let heard = |rank: u32| site.system.read(&format!("slurm-{job}.out")).contains(&format!("{rank}: heard\n"));
+    let says =
+        |rank: u32, word: &str| site.system.read(&format!("slurm-{job}.out")).contains(&format!("{rank}: {word}\n"));
+    site.system.wait_until("both tasks have their traps", || says(0, "ready") && says(1, "ready"));
     site.system.wait_until("both tasks have heard it", || {
         site.ok(&format!("scancel -s USR1 {job}"));
-        heard(0) && heard(1)
+        says(0, "heard") && says(1, "heard")
     });
     site.ok(&format!("scontrol requeue {job}"));
     site.system.wait_until("all of it waits", || listed() == all("PD"));

@@ -160,7 +160,7 @@ impl<'a> Submission<'a> {
         let before = *self.fixed.get_or_insert_with(|| self.state.jobs_of(&self.owner.user).filter(is_waiting).count());
         if before >= MOST_FIXED {
             let message =
-                format!("{MOST_FIXED} jobs of user {} with a fixed start wait, as many as may", self.owner.user);
+                format!("{MOST_FIXED} jobs of user {} with a fixed start wait: limit reached", self.owner.user);
             return Err(refuse(RefusalCode::LimitReached, message));
         }
         self.fixed = Some(before + 1);
