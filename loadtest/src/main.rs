@@ -5,6 +5,7 @@ mod bench;
 mod http;
 mod replay;
 mod simulation;
+mod swarm;
 mod system;
 
 use anyhow::{Result, bail};
@@ -25,6 +26,8 @@ enum Command {
     Replay(replay::Args),
     /// Run any number of seeds of the simulation with faults.
     Simulation(simulation::Args),
+    /// Thousands of nodes without processes on a real bus.
+    Swarm(swarm::Args),
     /// Measure, and compare with the targets.
     Bench(bench::Args),
 }
@@ -61,6 +64,7 @@ async fn run(command: Command) -> Result<()> {
     match command {
         Command::Replay(args) => replay::run(args).await,
         Command::Simulation(args) => tokio::task::spawn_blocking(move || simulation::run(&args)).await?,
+        Command::Swarm(args) => swarm::run(args).await,
         Command::Bench(args) => bench::run(args).await,
     }
 }

@@ -5,7 +5,7 @@ mod bed;
 mod beside;
 mod commands;
 mod fanout;
-mod figure;
+pub mod figure;
 mod filters;
 mod history;
 mod machine;
@@ -208,7 +208,10 @@ fn name_of(row: Row) -> String {
 }
 
 /// Thousands of connections need as many open files; the started systems inherit the limit.
-fn raise_open_files() -> Result<()> {
+///
+/// # Errors
+/// The limit cannot be read or raised.
+pub fn raise_open_files() -> Result<()> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;

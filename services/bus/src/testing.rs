@@ -91,6 +91,11 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// Its process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// Kills it with SIGKILL. Its store stays.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

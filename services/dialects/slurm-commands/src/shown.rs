@@ -84,6 +84,7 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     line.nodes = nodes.iter().map(|node| node.node.clone()).collect();
     line.tasks = nodes.iter().map(|node| node.tasks).sum();
     line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
+    line.gpus = gpus_of(&nodes, record);
     let distribution = Attributes(&step.attributes).component(offset as usize, component::DISTRIBUTION);
     line.distribution = distribution.and_then(Distribution::parse).unwrap_or_default();
     let exits = nodes.iter().filter_map(|node| node.exit.as_ref());
@@ -102,6 +103,15 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
         (line.ended, line.state) = (record.ended, State::Cancelled);
     }
     Some(line)
+}
+
+/// The GPUs of a step: those that it keeps to itself, or all of its job if it shares them on all the job's nodes.
+fn gpus_of(nodes: &[&StepNodeDetail], record: &JobRecord) -> u64 {
+    let is_shared = nodes.iter().all(|node| node.gpus.is_none());
+    if is_shared && nodes.len() == record.nodes.len() {
+        return record.gpus;
+    }
+    nodes.iter().filter_map(|node| node.gpus.as_ref()).map(IndexSet::len).sum()
 }
 
 /// Whether the signal that ended a step came because its job reached its time limit.

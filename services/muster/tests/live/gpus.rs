@@ -96,6 +96,17 @@ fn steps_of_srun_share_out_the_gpus_of_their_job() {
          srun: error: Invalid --gpu-bind argument: nearest\n"
     );
     assert_eq!(site.system.read("out"), expected);
+    let listed = site.ok("sacct -nP -j 2 -o JobID,AllocTRES");
+    let gpus: Vec<(&str, &str)> = listed
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(id, tres)| (id, tres.split_once("gres/gpu=").map_or("0", |(_, count)| count)))
+        .collect();
+    let steps = ["3", "0", "2", "1", "2", "3", "3", "2", "2"];
+    let ids: Vec<String> = (0..steps.len()).map(|step| format!("2.{step}")).collect();
+    let expected: Vec<(&str, &str)> =
+        [("2", "3"), ("2.batch", "3")].into_iter().chain(ids.iter().map(String::as_str).zip(steps)).collect();
+    assert_eq!(gpus, expected);
 }
 
 /// The other options: an allocation by GPUs for each task, a step of its own, and what the batch script is told.

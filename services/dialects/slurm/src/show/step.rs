@@ -42,6 +42,8 @@ pub struct StepRecord {
     pub nodes: Vec<String>,
     /// How many processors it has.
     pub cpus: u64,
+    /// How many GPUs it has.
+    pub gpus: u64,
     /// How many tasks it has.
     pub tasks: u32,
     /// How its tasks were distributed over the nodes.
@@ -70,6 +72,7 @@ impl StepRecord {
             limit_seconds: None,
             nodes: job.nodes.clone(),
             cpus: job.cpus,
+            gpus: job.gpus,
             tasks: job.tasks,
             distribution: Distribution::Block,
             exit: job.exit,

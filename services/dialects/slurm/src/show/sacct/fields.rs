@@ -202,7 +202,9 @@ fn allocated_nodes(row: &Row) -> u32 {
 
 fn allocated_tres(row: &Row, out: &mut String) {
     match &row.step {
-        Some(step) => put(format_args!("cpu={},node={}", step.cpus, step.nodes.len()), out),
+        Some(step) => {
+            put(format_args!("cpu={},node={}{}", step.cpus, step.nodes.len(), tres::gpus(step.gpus)), out);
+        }
         None if row.job.started.is_some() => out.push_str(&tres::of_job(&row.job, row.units)),
         None => {}
     }
