@@ -8,7 +8,7 @@ use crate::bench::{
 use anyhow::{Result, anyhow, ensure};
 use muster_oar::{
     predicate,
-    resources::{Kind, Value},
+    resources::value::{Kind, Value},
 };
 use muster_planner::{
     Engine,

@@ -43,7 +43,7 @@ pub fn simulate(options: &SimulateOptions) -> CommandResult {
     let outputs = Outputs::create(options)?;
     let window = trace.window(options.skip, options.limit.unwrap_or(usize::MAX));
     let sleep = sleep_policy(options, &machine)?;
-    let results = run_all(&Input { trace: &trace, window, machine: &machine, sleep }, &policies)?;
+    let results = run_all(&Input { trace: &trace, window, machine: &machine, sleep, nodes_of: options.nodes_of }, &policies)?;
     outputs.write(&options.trace, &results)?;
     tell(options, &results)
 }
@@ -100,6 +100,7 @@ struct Input<'t> {
     window: &'t [TraceJob],
     machine: &'t Machine,
     sleep: Option<SleepPolicy>,
+    nodes_of: Option<u32>,
 }
 
 /// Runs all policies, on as many threads as there are processors; the results are in the order of the policies.
@@ -136,8 +137,8 @@ fn cannot_simulate(policy: &Policy, error: &SimulateError) -> Failure {
 }
 
 fn run_one(input: &Input, policy: &Arc<Policy>, bar: &ProgressBar) -> Result<Run, SimulateError> {
-    let Input { trace, window, machine, sleep } = *input;
-    let workload = Workload::new(window, &trace.headers, machine, policy);
+    let Input { trace, window, machine, sleep, nodes_of } = *input;
+    let workload = Workload::in_shapes(window, &trace.headers, machine, policy, nodes_of);
     let mut shown = 0;
     let simulation = simulate_with_sleep(machine, &workload, policy, sleep, &mut |progress| {
         if progress.ended >= shown + JOBS_PER_STEP {
