@@ -10,6 +10,7 @@ use crate::{
     whole_file::WholeFile,
 };
 use indicatif::{ProgressBar, ProgressStyle};
+use muster_oar_commands::quota_file;
 use muster_planner::{
     chart::{Course, courses},
     energy::SleepPolicy,
@@ -75,7 +76,11 @@ fn pool(trace: &Trace) -> Machine {
 fn cluster(path: &Path) -> Result<Machine, Failure> {
     let name = path.display();
     let loaded = config::load(Some(path))?;
-    let config = loaded.configuration.cluster.to_config().map_err(|message| Failure::in_file(name, message))?;
+    let mut config = loaded.configuration.cluster.to_config().map_err(|message| Failure::in_file(name, message))?;
+    if let Some(file) = &loaded.configuration.quotas.file {
+        let table = quota_file::read(file).map_err(|broken| Failure::in_file(file.display(), broken))?;
+        config.settings.quotas = Some(Box::new(table));
+    }
     if config.nodes.is_empty() {
         return Err(Failure::in_file(path.display(), "no [[nodes]]: a cluster without nodes serves no job"));
     }
