@@ -24,7 +24,7 @@ use muster_schemas::{
     CommandId, JobId,
     cluster::{ClusterChange, NodeSpecChange},
     command::JobSelection,
-    energy::PowerRule,
+    energy::{PowerPhase, PowerRule},
     job::JobType,
     resources::{NodeSpec, PropertyValue},
     views::{DrainRequest, JobsRequest, NodeStateWord, NodeView, ResumeNodesRequest},
