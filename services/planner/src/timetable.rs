@@ -217,13 +217,7 @@ pub fn gantt(table: &Timetable, nodes: &[String]) -> Gantt {
 }
 
 /// A job's bar, which says in words and by its look what sets the job apart.
-fn bar_of_job(
-    kind: BarKind,
-    job: JobId,
-    what: &str,
-    time: (Timestamp, Timestamp),
-    marks: &TimetableMarks,
-) -> Bar {
+fn bar_of_job(kind: BarKind, job: JobId, what: &str, time: (Timestamp, Timestamp), marks: &TimetableMarks) -> Bar {
     let id = job.to_string();
     let mut notes = Vec::new();
     if let Some(name) = &marks.opens_domain {

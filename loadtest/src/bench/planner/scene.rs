@@ -373,7 +373,8 @@ fn demand(alternative: Alternative, queue: &str) -> Demand {
 }
 
 fn demand_of(ways: Vec<Alternative>, queue: &str) -> Demand {
-    let component = ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: ways.into() };
+    let component =
+        ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: ways.into() };
     Demand { components: vec![component], sharing: None, fixed: None }
 }
 

@@ -122,8 +122,12 @@ fn by_hand(key: &str) -> Option<&'static str> {
             "give these nodes `properties = { sleeps = false }`; a number of nodes to keep is a line of keep_awake"
         }
         "suspendexcparts" => "give the nodes of these partitions `properties = { sleeps = false }`",
-        "suspendexcstates" => "drained nodes and those without report are never put to sleep; other states have no effect",
-        "resumefailprogram" => "a node that does not wake is an event `node.power_failed` and lost; `strigger --down` runs a program",
+        "suspendexcstates" => {
+            "drained nodes and those without report are never put to sleep; other states have no effect"
+        }
+        "resumefailprogram" => {
+            "a node that does not wake is an event `node.power_failed` and lost; `strigger --down` runs a program"
+        }
         "suspendrate" | "resumerate" => "one limit holds for both ways: the smaller one",
         "powersaveinterval" | "powersavemininterval" => "has no effect: orders are decided at each event",
         "powerdownonidle" => "has no effect: a node sleeps when it was idle for idle_seconds",

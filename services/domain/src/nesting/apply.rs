@@ -53,7 +53,9 @@ impl State {
         let held = Sum::of(holder.shares_on(share.node));
         let used = Sum::of(inside.iter().copied());
         let takes = |what: &str, missing: u64| {
-            Err(format!("node {name}: run {run} takes {what} inside run {holder_id}, of which {missing} are not free there"))
+            Err(format!(
+                "node {name}: run {run} takes {what} inside run {holder_id}, of which {missing} are not free there"
+            ))
         };
         let left = |taken: &IndexSet, held: &IndexSet, used: &IndexSet| {
             taken.difference(held).union(&taken.intersection(used)).len()
@@ -71,7 +73,9 @@ impl State {
             return takes(&format!("{} bytes of memory", share.memory_bytes), memory);
         }
         if inside.iter().any(|other| other.exclusive || share.exclusive) {
-            return Err(format!("node {name}: run {run} is not alone inside run {holder_id}, where one has it exclusively"));
+            return Err(format!(
+                "node {name}: run {run} is not alone inside run {holder_id}, where one has it exclusively"
+            ));
         }
         Ok(())
     }

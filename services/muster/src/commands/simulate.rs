@@ -44,7 +44,8 @@ pub fn simulate(options: &SimulateOptions) -> CommandResult {
     let outputs = Outputs::create(options)?;
     let window = trace.window(options.skip, options.limit.unwrap_or(usize::MAX));
     let sleep = sleep_policy(options, &machine)?;
-    let results = run_all(&Input { trace: &trace, window, machine: &machine, sleep, nodes_of: options.nodes_of }, &policies)?;
+    let results =
+        run_all(&Input { trace: &trace, window, machine: &machine, sleep, nodes_of: options.nodes_of }, &policies)?;
     outputs.write(&options.trace, &results)?;
     tell(options, &results)
 }

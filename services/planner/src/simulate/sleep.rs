@@ -120,8 +120,7 @@ impl Sleepers {
 
     /// What the nodes used from the first submission to the last end.
     pub(super) fn energy(mut self) -> SimulatedEnergy {
-        self.occupation
-            .set_span(Timestamp::from_unix_seconds(self.first), Timestamp::from_unix_seconds(self.last));
+        self.occupation.set_span(Timestamp::from_unix_seconds(self.first), Timestamp::from_unix_seconds(self.last));
         SimulatedEnergy {
             sleeping: self.occupation.estimate(&self.policy),
             always_awake: self.occupation.estimate(&SleepPolicy { idle_seconds: None, ..self.policy }),

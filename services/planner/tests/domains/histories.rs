@@ -131,14 +131,20 @@ fn extras() -> impl Strategy<Value = Extra> {
         1 => Just(JobType::Allowed("w".into())),
     ];
     let sharing = prop::option::weighted(0.15, sharing);
-    (0..USERS.len(), sharing, prop::option::weighted(0.1, 1_u32..120))
-        .prop_map(|(user, sharing, starts_after)| Extra { user, sharing, starts_after })
+    (0..USERS.len(), sharing, prop::option::weighted(0.1, 1_u32..120)).prop_map(|(user, sharing, starts_after)| Extra {
+        user,
+        sharing,
+        starts_after,
+    })
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
     let (cores, jobs) = (prop::option::weighted(0.6, 1_u64..16), prop::option::weighted(0.5, 0_u64..5));
-    (cores, jobs, prop::option::weighted(0.3, 20_u64..2_000))
-        .prop_map(|(cores, jobs, core_seconds)| Limits { cores, jobs, core_seconds })
+    (cores, jobs, prop::option::weighted(0.3, 20_u64..2_000)).prop_map(|(cores, jobs, core_seconds)| Limits {
+        cores,
+        jobs,
+        core_seconds,
+    })
 }
 
 fn rules() -> impl Strategy<Value = Rules> {

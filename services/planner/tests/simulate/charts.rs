@@ -121,10 +121,8 @@ fn domains_best_effort_fixed_starts_and_sleep_show() {
     let domain = Some("lyon".to_owned());
     let opens = Look { note: "domain lyon".into(), opens: domain.clone(), ..Look::default() };
     let inside = Look { note: "in lyon".into(), inside: domain, ..Look::default() };
-    let first = vec![
-        with(opens, bar(BarKind::Run, "42", 1_000, 4_000)),
-        with(inside, bar(BarKind::Run, "43", 1_000, 3_000)),
-    ];
+    let first =
+        vec![with(opens, bar(BarKind::Run, "42", 1_000, 4_000)), with(inside, bar(BarKind::Run, "43", 1_000, 3_000))];
     let makes_way = Look { note: "best effort".into(), makes_way: true, ..Look::default() };
     let is_fixed = Look { note: "fixed start".into(), is_fixed: true, ..Look::default() };
     let second = vec![
@@ -142,7 +140,8 @@ fn domains_best_effort_fixed_starts_and_sleep_show() {
     let of_domain = of_class(&document, "run")[0];
     assert_eq!(of_domain.attribute("stroke"), of_class(&document, "inside")[0].attribute("fill"), "of one colour");
     assert_eq!(of_class(&document, "slot")[0].attribute("stroke"), Some("#d00000"));
-    let words: Vec<&str> = document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
+    let words: Vec<&str> =
+        document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
     for expected in ["42 domain lyon", "43 in lyon", "44 best effort", "45 fixed start", "asleep", "course"] {
         assert!(words.contains(&expected), "no `{expected}` in {words:?}");
     }

@@ -164,7 +164,8 @@ fn jobs_ask_for_whole_nodes_or_for_cores_of_one() {
     let machine = Machine::Cluster(Box::new(ClusterConfig { nodes, queues, ..ClusterConfig::default() }));
     let policy = Arc::new(built_in("easy"));
     // Three cores of one node, twice; then two whole nodes; then six and twelve processors, which are no number of nodes.
-    let jobs = [job(1, 0, 10, 10, 3), job(2, 0, 10, 10, 3), job(3, 1, 10, 10, 8), job(4, 30, 10, 10, 6), job(5, 30, 5, 5, 10)];
+    let jobs =
+        [job(1, 0, 10, 10, 3), job(2, 0, 10, 10, 3), job(3, 1, 10, 10, 8), job(4, 30, 10, 10, 6), job(5, 30, 5, 5, 10)];
     let simulated = |nodes_of| {
         let workload = Workload::in_shapes(&jobs, &Headers::default(), &machine, &policy, nodes_of);
         let levels = |at: usize| {

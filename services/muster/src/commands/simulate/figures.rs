@@ -105,7 +105,8 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
             never.into(),
         ];
         if let Some(energy) = &summary.energy {
-            let kilowatt_hours = [energy.sleeping, energy.always_awake].map(|one| format!("{:.3}", one.kilowatt_hours()));
+            let kilowatt_hours =
+                [energy.sleeping, energy.always_awake].map(|one| format!("{:.3}", one.kilowatt_hours()));
             row.extend(kilowatt_hours.map(Cell::from));
             row.push(energy.sleeping.wakes.to_string().into());
         }
