@@ -2,6 +2,7 @@
 //! program has woken them. Both programs get names on their standard input and write them down; the test is what stands between
 //! the programs and the machines of a site.
 
+#[allow(dead_code, reason = "it is shared")]
 mod cluster;
 
 use cluster::{Cluster, assert_history_verifies, text};
@@ -10,7 +11,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -162,7 +163,7 @@ impl Drop for Site {
 }
 
 /// Stops and starts nodes as the programs have asked.
-fn carry_out(cluster: &Cluster, power: &PathBuf, room: &Mutex<Room>) {
+fn carry_out(cluster: &Cluster, power: &Path, room: &Mutex<Room>) {
     for entry in fs::read_dir(power).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let mut room = room.lock().unwrap_or_else(PoisonError::into_inner);

@@ -114,7 +114,7 @@ fn passes(nodes: u32) -> Result<[Duration; 2]> {
         ComponentDemand { queue: "main".into(), reservation: None, deadline: None, alternatives: [way].into() };
     let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None });
     let now = Timestamp::from_unix_seconds(1_800_000_000);
-    let mut pass = |number| {
+    let mut pass = |number| -> Result<Duration> {
         let (id, demand) = (JobId::job(number), demand.clone());
         let begin = Instant::now();
         engine.enqueue(scene::queued(id, demand, scene::holder(0), now));
