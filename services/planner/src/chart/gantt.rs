@@ -189,8 +189,8 @@ impl<'g> PlacedRow<'g> {
             .iter()
             .filter(|bar| bar.until > chart.from && bar.from < chart.until && bar.from < bar.until)
             .collect();
-        // The ground is drawn first; runs come before promises that begin at the same time.
-        bars.sort_by_key(|bar| (!bar.kind.is_ground(), bar.from, bar.kind, bar.until));
+        // The ground is drawn first; runs come before promises that begin at the same time, and a domain before what is inside.
+        bars.sort_by_key(|bar| (!bar.kind.is_ground(), bar.from, bar.kind, bar.look.opens.is_none(), bar.until));
         let mut ends: Vec<Timestamp> = Vec::new();
         let mut place = |bar: &Bar| {
             let lane = ends.iter().position(|end| *end <= bar.from).unwrap_or(ends.len());
