@@ -19,6 +19,8 @@ use std::{
 const AGENTS: usize = 10_000;
 /// The most questions on their way.
 const AT_A_TIME: usize = 256;
+/// The unit of processor time that Linux tells programs of, whatever its own clock does.
+const TICK_MILLIS: u64 = 10;
 /// Periods that are measured, after one in which all come up.
 const PERIODS: u32 = 2;
 
@@ -43,6 +45,8 @@ pub async fn agents(bench: &Bench) -> Result<Vec<Figure>> {
     let period = Duration::from_secs(PERIOD_SECONDS.into());
     turn(&authority, agents, period).await?;
     let (mut times, mut lost) = (Vec::new(), 0);
+    let pid = running.system.pid();
+    let used_before = processor_time(pid)?;
     let began = Instant::now();
     for _ in 0..PERIODS {
         for answer in turn(&authority, agents, period).await? {
@@ -53,12 +57,19 @@ pub async fn agents(bench: &Bench) -> Result<Vec<Figure>> {
         }
     }
     let elapsed = began.elapsed();
+    let used = processor_time(pid)?.saturating_sub(used_before);
     running.system.stop()?;
     let of = format!("{agents} agents, each every {PERIOD_SECONDS} s");
     let wanted = agents as f64 / period.as_secs_f64();
     let answered = times.len();
     Ok(vec![
         Figure::rate(format!("questions answered, {of}"), answered, elapsed, "1/s", wanted * 0.9),
+        Figure {
+            measure: format!("processor time of the whole system with them, as a part of one core, {of}"),
+            value: used.as_secs_f64() / elapsed.as_secs_f64() * 100.0,
+            unit: "%",
+            target: Target::AtMost(25.0),
+        },
         Figure {
             measure: "those without an answer".into(),
             value: f64::from(lost),
@@ -68,6 +79,16 @@ pub async fn agents(bench: &Bench) -> Result<Vec<Figure>> {
         Figure::time("a question of an agent, p50", quantile(&mut times, 0.5), 50.0),
         Figure::time("a question of an agent, p99", quantile(&mut times, 0.99), 500.0),
     ])
+}
+
+/// The processor time that a process has used, with all its threads. Processes that it has started do not count.
+fn processor_time(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    // The name, in parentheses, can contain anything; after it the 12th and the 13th field are the times, in ticks.
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).with_context(|| path.clone())?;
+    let ticks = fields.skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>().with_context(|| path.clone())?;
+    Ok(Duration::from_millis(ticks * TICK_MILLIS))
 }
 
 fn token(number: usize) -> String {

@@ -102,7 +102,13 @@ impl Links {
     }
 
     /// How long each of several calls takes; each must print at least `least` lines.
-    async fn times(&self, name: &str, arguments: &[&str], count: usize, least: usize) -> Result<Vec<Duration>> {
+    pub(super) async fn times(
+        &self,
+        name: &str,
+        arguments: &[&str],
+        count: usize,
+        least: usize,
+    ) -> Result<Vec<Duration>> {
         let listed = self.data.join("listed.txt");
         let mut times = Vec::new();
         for _ in 0..count {

@@ -3,6 +3,7 @@
 mod agents;
 mod bed;
 mod beside;
+mod besteffort;
 mod commands;
 mod fanout;
 pub mod figure;
@@ -12,6 +13,7 @@ mod machine;
 mod memory;
 mod mpi;
 mod nodes;
+mod oar;
 mod pbs;
 mod planner;
 mod running;
@@ -84,6 +86,12 @@ enum Row {
     Mpi,
     /// `qsub` one after the other, `qstat` with 100,000 waiting jobs.
     PbsCommands,
+    /// `oarsub` one after the other and with arrays, `oarstat` with 10,000 waiting jobs.
+    OarCommands,
+    /// Filters of OAR's requests over 100,000 resources.
+    OarPredicate,
+    /// A job that takes the place of a best-effort job on 100 nodes.
+    Besteffort,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
     /// From the submission of a job with three components to the start of all of them, on an idle system.
@@ -176,6 +184,9 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::Steps => steps::steps(bench).await,
         Row::Mpi => mpi::mpi(bench).await,
         Row::PbsCommands => pbs::commands(bench).await,
+        Row::OarCommands => oar::commands(bench).await,
+        Row::OarPredicate => bench.compute(planner::predicate).await,
+        Row::Besteffort => besteffort::besteffort(bench).await,
         Row::SlurmCommands => slurm::commands(bench).await,
         Row::SlurmComponents => slurm_components::components(bench).await,
         Row::SlurmLists => slurm_lists::lists(bench).await,

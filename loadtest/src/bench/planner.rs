@@ -1,6 +1,7 @@
 //! How fast the planner plans, without a system around it: one core, no log.
 
 mod explain;
+mod predicate;
 mod quotas;
 mod scene;
 mod site;
@@ -24,6 +25,7 @@ use std::{
 use traces::policy;
 
 pub use explain::explain;
+pub use predicate::predicate;
 pub use quotas::quotas;
 pub use traces::simulate;
 pub use turns::turns;

@@ -61,6 +61,7 @@ fn read(path: &Path) -> String {
 #[test]
 fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
     let nats = read(&common::repository().join("ops/nats/accounts.conf.in"));
+    assert!(nats.contains("user: \"gateway-agents\", password: \"@gateway-agents@\""), "for gateways with agents");
     for role in ["ledger", "planner", "executor", "filter-runner", "notifier", "accounting", "gateway"] {
         // Each node has its own executor.
         let user = if role == "executor" { "executor-@node@" } else { role };

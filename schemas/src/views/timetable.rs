@@ -2,6 +2,7 @@
 
 use super::{NodePromise, ReasonView};
 use crate::{
+    energy::PowerPhase,
     ids::{JobId, Sequence},
     plan::ReservedNodes,
     time::Timestamp,
@@ -30,6 +31,34 @@ pub struct Timetable {
     pub closures: Vec<TimetableClosure>,
     /// Nodes that take no jobs now, because they are drained or do not report.
     pub unavailable_nodes: Vec<String>,
+    /// Nodes that sleep or are on their way, by name.
+    #[serde(default)]
+    pub sleeping: Vec<TimetableSleep>,
+}
+
+/// What sets a job apart in a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct TimetableMarks {
+    /// The planning domain that it opens.
+    pub opens_domain: Option<String>,
+    /// The planning domain that it runs in.
+    pub domain: Option<String>,
+    /// Whether it makes way for jobs of other service classes (best effort).
+    pub makes_way: bool,
+    /// Whether its start is fixed.
+    pub has_fixed_start: bool,
+}
+
+/// A node that sleeps, or is on its way to sleep or from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimetableSleep {
+    /// The node.
+    pub node: String,
+    /// What it does.
+    pub phase: PowerPhase,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// A run that holds resources.
@@ -47,6 +76,9 @@ pub struct TimetableRun {
     pub expected_end: Option<Timestamp>,
     /// Its share of each node.
     pub nodes: Vec<NodePromise>,
+    /// What sets it apart.
+    #[serde(default)]
+    pub marks: TimetableMarks,
 }
 
 /// A job that waits for its turn.
@@ -70,6 +102,9 @@ pub struct TimetableWait {
     pub promised_start: Option<Timestamp>,
     /// Its promised share of each node.
     pub nodes: Vec<NodePromise>,
+    /// What sets it apart.
+    #[serde(default)]
+    pub marks: TimetableMarks,
 }
 
 /// An advance reservation.

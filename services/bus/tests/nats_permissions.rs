@@ -1,9 +1,11 @@
-//! The rights of the users made by `ops/nats/make-passwords` on the streams of steps, on a real server.
+//! The rights of the users made by `ops/nats/make-passwords` on the streams of steps and on the subjects of nodes, on a real
+//! server.
 
 use muster_bus::{Bus as _, Message, NatsBus, testing::NatsServer};
 use muster_schemas::{JobId, StepId, subjects};
 use std::time::Duration;
 
+/// Users that may not ask for the streams of steps.
 const STRANGERS: [&str; 9] = [
     "ledger",
     "planner",
@@ -38,5 +40,35 @@ async fn only_gateways_ask_nodes_for_the_streams_of_steps() {
         let bus = connect(stranger).await.expect("connected");
         let (to, message, timeout) = ask(1);
         assert!(bus.request(to, message, timeout).await.is_err(), "{stranger} may ask");
+    }
+}
+
+/// OAR-K-11: over NATS only nodes themselves, and gateways for agents, speak for nodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_gateways_for_agents_speak_for_nodes() {
+    let server = NatsServer::start_shipped(&["node1", "node2"], "");
+    let connect = |user: &str| NatsBus::connect(server.user(user));
+    let ledger = connect("ledger").await.expect("connected");
+    let subjects = [subjects::command_node("node1"), subjects::heartbeat("node1"), subjects::content("node1")];
+    for subject in &subjects {
+        let mut requests = ledger.serve(subject).await.expect("it may");
+        tokio::spawn(async move {
+            while let Some(request) = requests.next().await {
+                request.reply(Message::new("heard"));
+            }
+        });
+    }
+    let others = STRANGERS.iter().filter(|user| !["ledger", "executor-node1"].contains(user)).chain(&["gateway"]);
+    for subject in &subjects {
+        for user in ["gateway-agents", "executor-node1"] {
+            let bus = connect(user).await.expect("connected");
+            let reply = bus.request(subject, Message::new("says"), Duration::from_secs(20)).await;
+            assert_eq!(reply.expect("it may").payload, "heard", "{user} on {subject}");
+        }
+        for user in others.clone() {
+            let bus = connect(user).await.expect("connected");
+            let reply = bus.request(subject, Message::new("says"), Duration::from_secs(1)).await;
+            assert!(reply.is_err(), "{user} speaks for a node on {subject}");
+        }
     }
 }

@@ -20,6 +20,7 @@ impl State {
         let mut state: Self = codec::decode(bytes)?;
         state.give_shapes()?;
         state.share_again();
+        state.power.restore_fails();
         state.rebuild_index();
         Ok(state)
     }

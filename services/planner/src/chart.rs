@@ -9,7 +9,7 @@ mod scale;
 mod svg;
 
 pub use courses::{Course, courses};
-pub use gantt::{Bar, BarKind, Gantt, Row, gantt};
+pub use gantt::{Bar, BarKind, Gantt, Look, Row, gantt};
 
 /// Colours that most people can tell apart, even with impaired colour vision (after Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#999999"];

@@ -76,6 +76,22 @@ impl Occupation {
         }
     }
 
+    /// These nodes, without any run so far.
+    pub fn of_nodes(nodes: impl Iterator<Item = NodeId>) -> Self {
+        Self { nodes: nodes.collect(), ..Self::default() }
+    }
+
+    /// Sets from when to when the nodes are looked at.
+    pub fn set_span(&mut self, first: Timestamp, last: Timestamp) {
+        self.span = Some((first, last));
+    }
+
+    /// A run had a node for a time.
+    pub fn count_on(&mut self, node: NodeId, from: Timestamp, to: Timestamp) {
+        self.nodes.insert(node);
+        self.changes.entry(node).or_default().extend([(from, 1), (to, -1)]);
+    }
+
     /// What nodes use, as the settings last said.
     pub fn watts(&self) -> Option<NodeWatts> {
         self.watts
@@ -84,10 +100,7 @@ impl Occupation {
     /// A run had these nodes for a time.
     pub fn count(&mut self, placement: &Placement, from: Timestamp, to: Timestamp) {
         let nodes: BTreeSet<NodeId> = placement.nodes().collect();
-        for node in nodes {
-            self.nodes.insert(node);
-            self.changes.entry(node).or_default().extend([(from, 1), (to, -1)]);
-        }
+        nodes.into_iter().for_each(|node| self.count_on(node, from, to));
     }
 
     /// The estimate for a policy, from the first record to the last. Runs that have not ended last until then.
@@ -126,6 +139,11 @@ impl Occupation {
 }
 
 impl Estimate {
+    /// The energy in kilowatt-hours.
+    pub fn kilowatt_hours(&self) -> f64 {
+        self.joules as f64 / 3_600_000.0
+    }
+
     /// A time without run, after which a run begins or the log ends.
     fn add_gap(&mut self, seconds: u64, policy: &SleepPolicy, is_ended_by_run: bool) {
         let awake = policy.idle_seconds.map_or(u64::MAX, u64::from).min(seconds);

@@ -538,11 +538,15 @@ impl Engine {
 
     /// A run has ended.
     pub fn end(&mut self, job: JobId) {
+        let opens = self.opens_domain(job);
         self.close_domain(job);
         let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.run_users.remove(&run.holder.user);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        if opens {
+            self.keep_cores_of_others(&run.placement);
+        }
         self.limits.end(&run.holder, &run.demand, &usage, run.attributes.as_deref());
     }
 

@@ -267,6 +267,13 @@ impl Machine {
         self.change(demand, placement, holding, true);
     }
 
+    /// A run has a share, of which another run that had it too has given back cores and GPUs.
+    pub fn keep_taken(&mut self, share: &NodeShare) {
+        if let Some(node) = self.changed_node(share.node) {
+            node.keep_taken(share);
+        }
+    }
+
     /// Gives back what was taken with the same arguments, to take it again or for use by the same job.
     pub fn lend(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.count_promise(holding, -1);

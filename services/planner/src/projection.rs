@@ -531,7 +531,7 @@ fn tell_node(engine: &mut Engine, state: &State, node: &Node) {
 }
 
 /// A node that sleeps weighs more than any that is awake, so that jobs get those first.
-fn heavier(spec: &NodeSpec) -> Arc<NodeSpec> {
+pub(crate) fn heavier(spec: &NodeSpec) -> Arc<NodeSpec> {
     const ASLEEP: i64 = 1 << 40;
     let mut spec = spec.clone();
     let weight = PropertyValue::Number(spec.weight().saturating_add(ASLEEP));

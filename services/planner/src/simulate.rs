@@ -6,20 +6,23 @@
 
 mod machine;
 mod result;
+mod sleep;
 mod workload;
 
 pub use machine::Machine;
 pub(crate) use result::course;
 pub use result::{JobResult, Simulation, Stuck, Summary, bounded_slowdown};
+pub use sleep::SimulatedEnergy;
 pub use workload::{SimulatedJob, Workload};
 
-use crate::{PolicyError, engine::Engine, model::ActiveRun};
+use crate::{PolicyError, energy::SleepPolicy, engine::Engine, model::ActiveRun};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     job::WaitReason,
     policy::{Backfill, BackfillMode, Policy},
     resources::{NodeSpec, Placement},
 };
+use sleep::Sleepers;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
@@ -73,7 +76,24 @@ pub fn simulate(
     policy: &Arc<Policy>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Simulation, SimulateError> {
-    let mut clock = Clock::new(machine, workload, policy)?;
+    simulate_with_sleep(machine, workload, policy, None, progress)
+}
+
+/// The same on nodes that sleep while they have no job. Only nodes of a [`Machine::Cluster`] sleep.
+///
+/// A job that starts on nodes that sleep waits until they are awake; they are its own meanwhile. Nodes that are kept awake,
+/// and the time before planned starts in which a site lets no node fall asleep, are no part of this model.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_sleep(
+    machine: &Machine,
+    workload: &Workload,
+    policy: &Arc<Policy>,
+    sleep: Option<SleepPolicy>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Simulation, SimulateError> {
+    let mut clock = Clock::new(machine, workload, policy, sleep)?;
     while let Some(now) = clock.next_instant() {
         clock.step(now)?;
         progress(clock.progress());
@@ -93,10 +113,16 @@ struct Clock<'w> {
     submitted: usize,
     ended: usize,
     wake: Option<i64>,
+    sleepers: Option<Sleepers>,
 }
 
 impl<'w> Clock<'w> {
-    fn new(machine: &Machine, workload: &'w Workload, policy: &Arc<Policy>) -> Result<Self, SimulateError> {
+    fn new(
+        machine: &Machine,
+        workload: &'w Workload,
+        policy: &Arc<Policy>,
+        sleep: Option<SleepPolicy>,
+    ) -> Result<Self, SimulateError> {
         let jobs = workload.jobs();
         let too_late =
             |job: &&SimulatedJob| job.submit_seconds > LATEST_SECONDS || job.runtime_seconds > LATEST_SECONDS;
@@ -104,6 +130,11 @@ impl<'w> Clock<'w> {
             let seconds = job.submit_seconds.max(job.runtime_seconds);
             return Err(SimulateError::TooLate { job_id: job.job_id, seconds });
         }
+        let first = jobs.first().map_or(0, |job| job.submit_seconds);
+        let sleepers = match (machine, sleep) {
+            (Machine::Cluster(config), Some(sleep)) => Some(Sleepers::new(&config.nodes, sleep, first)),
+            _ => None,
+        };
         Ok(Self {
             jobs,
             engine: engine_of(machine, workload, policy)?,
@@ -113,6 +144,7 @@ impl<'w> Clock<'w> {
             submitted: 0,
             ended: 0,
             wake: None,
+            sleepers,
         })
     }
 
@@ -129,7 +161,13 @@ impl<'w> Clock<'w> {
         {
             self.ends.pop();
             self.engine.end(id_of(at));
+            if let Some(sleepers) = &mut self.sleepers {
+                sleepers.end(id_of(at), end);
+            }
             self.ended += 1;
+        }
+        if let Some(sleepers) = &mut self.sleepers {
+            sleepers.fall_asleep(now, &mut self.engine);
         }
         self.engine.set_capacity_freed(self.ended > ended_before);
         while let Some(job) = self.jobs.get(self.submitted)
@@ -162,7 +200,9 @@ impl<'w> Clock<'w> {
     fn start(&mut self, now: i64, id: JobId, placement: Arc<Placement>) -> Result<(), SimulateError> {
         let at = place_of(id);
         let job = &self.jobs[at];
-        let end = now + job.runtime_seconds;
+        let sleepers = self.sleepers.as_mut();
+        let begins = now + sleepers.map_or(0, |sleepers| sleepers.begin(id, &placement, now, &mut self.engine));
+        let end = begins + job.runtime_seconds;
         if end > LATEST_SECONDS {
             return Err(SimulateError::TooLate { job_id: job.job_id, seconds: end });
         }
@@ -172,10 +212,10 @@ impl<'w> Clock<'w> {
             demand: job.demand.clone(),
             holder: job.holder.clone(),
             placement,
-            expected_end: time_of(now.saturating_add(job.estimate_seconds)),
+            expected_end: time_of(begins.saturating_add(job.estimate_seconds)),
             attributes: job.attributes.clone(),
         });
-        self.starts[at] = Some(now);
+        self.starts[at] = Some(begins);
         self.ends.push(Reverse((end, at)));
         Ok(())
     }
@@ -194,7 +234,8 @@ impl<'w> Clock<'w> {
             procs: job.procs,
         });
         let jobs = results.collect();
-        Simulation { policy: policy.name.clone(), machine_procs: machine.procs(), jobs, first_stuck }
+        let energy = self.sleepers.map(Sleepers::energy);
+        Simulation { policy: policy.name.clone(), machine_procs: machine.procs(), jobs, first_stuck, energy }
     }
 
     /// The first job that still waits when nothing more happens, and why.

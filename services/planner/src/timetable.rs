@@ -5,7 +5,7 @@ mod accuracy;
 pub use accuracy::Accuracy;
 
 use crate::{
-    chart::{Bar, BarKind, Gantt, Row},
+    chart::{Bar, BarKind, Gantt, Look, Row},
     engine::Engine,
     explain::nodes_of,
     model::NodeLoads,
@@ -15,7 +15,10 @@ use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId, Timestamp,
     job::WaitReason,
-    views::{NodePromise, ReasonView, Timetable, TimetableClosure, TimetableReservation, TimetableRun, TimetableWait},
+    views::{
+        NodePromise, ReasonView, Timetable, TimetableClosure, TimetableMarks, TimetableReservation, TimetableRun,
+        TimetableSleep, TimetableWait,
+    },
 };
 use std::collections::BTreeMap;
 
@@ -68,6 +71,7 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
             },
             promised_start: slot.as_ref().map(|(start, _)| *start),
             nodes: slot.map_or_else(Vec::new, |(_, placement)| nodes_of(state, &placement)),
+            marks: marks(state, job),
         }
     });
     Timetable {
@@ -84,7 +88,28 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
             .filter(|node| !state.takes_jobs(node))
             .map(|node| node.spec.name.clone())
             .collect(),
+        sleeping: sleeping(state),
     }
+}
+
+fn marks(state: &State, job: &Job) -> TimetableMarks {
+    let makes_way = |component: &muster_domain::jobs::Component| {
+        component.class().is_some_and(|class| state.accounts().is_preempted(class))
+    };
+    TimetableMarks {
+        opens_domain: job.opens_domain().map(|name| name.into_owned()),
+        domain: job.domain().map(|name| name.into_owned()),
+        makes_way: job.components.iter().all(makes_way),
+        has_fixed_start: job.fixed_time().is_some(),
+    }
+}
+
+fn sleeping(state: &State) -> Vec<TimetableSleep> {
+    let sleeps = state.nodes().filter_map(|node| {
+        let power = state.power_of(node.id)?;
+        Some(TimetableSleep { node: node.spec.name.clone(), phase: power.phase, since: power.since })
+    });
+    sleeps.collect()
 }
 
 /// The longest walltime of a job's components; `None` if one has none.
@@ -104,6 +129,7 @@ fn runs(state: &State, in_queue: impl Fn(&Job) -> bool) -> Vec<TimetableRun> {
             start: run.allocated,
             expected_end: known(expected_end(job, run)),
             nodes: nodes_of(state, &run.placement),
+            marks: marks(state, job),
         })
         .collect();
     runs.sort_by_key(|run| (run.expected_end.unwrap_or(Timestamp::MAX), run.job));
@@ -148,14 +174,16 @@ pub fn gantt(table: &Timetable, nodes: &[String]) -> Gantt {
     for run in &table.running {
         let until = run.expected_end.unwrap_or(Timestamp::MAX);
         let what = format!("job {} of {}, queue {}, runs", run.job, run.user, run.queue);
-        put(&mut rows, BarKind::Run, &run.job.to_string(), &what, (run.start, until), &run.nodes);
+        let bar = bar_of_job(BarKind::Run, run.job, &what, (run.start, until), &run.marks);
+        put(&mut rows, &bar, &run.nodes);
     }
     for wait in &table.waiting {
         let Some(start) = wait.promised_start else { continue };
         let seconds = wait.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
         let until = seconds.map_or(Timestamp::MAX, |seconds| start.plus_seconds(seconds));
         let what = format!("job {} of {}, queue {}, reserved", wait.job, wait.user, wait.queue);
-        put(&mut rows, BarKind::Slot, &wait.job.to_string(), &what, (start, until), &wait.nodes);
+        let bar = bar_of_job(BarKind::Slot, wait.job, &what, (start, until), &wait.marks);
+        put(&mut rows, &bar, &wait.nodes);
     }
     for reservation in &table.reservations {
         for node in &reservation.nodes {
@@ -168,6 +196,10 @@ pub fn gantt(table: &Timetable, nodes: &[String]) -> Gantt {
         let until = closure.until.unwrap_or(Timestamp::MAX);
         let bar = bar(BarKind::Closure, &closure.reason, &closure.reason, (closure.from, until));
         rows.entry(&closure.node).or_default().push(bar);
+    }
+    for sleep in &table.sleeping {
+        let label = sleep.phase.to_string();
+        rows.entry(&sleep.node).or_default().push(bar(BarKind::Asleep, &label, &label, (sleep.since, Timestamp::MAX)));
     }
     let bars = || rows.values().flatten();
     let moments = || bars().flat_map(|bar| [bar.from, bar.until]).filter(|at| *at < Timestamp::MAX);
@@ -184,21 +216,37 @@ pub fn gantt(table: &Timetable, nodes: &[String]) -> Gantt {
     }
 }
 
-fn put<'t>(
-    rows: &mut BTreeMap<&'t str, Vec<Bar>>,
-    kind: BarKind,
-    label: &str,
-    what: &str,
-    time: (Timestamp, Timestamp),
-    nodes: &'t [NodePromise],
-) {
+/// A job's bar, which says in words and by its look what sets the job apart.
+fn bar_of_job(kind: BarKind, job: JobId, what: &str, time: (Timestamp, Timestamp), marks: &TimetableMarks) -> Bar {
+    let id = job.to_string();
+    let mut notes = Vec::new();
+    if let Some(name) = &marks.opens_domain {
+        notes.push(if *name == id { "domain".to_owned() } else { format!("domain {name}") });
+    }
+    notes.extend(marks.domain.iter().map(|name| format!("in {name}")));
+    notes.extend(marks.makes_way.then(|| "best effort".to_owned()));
+    notes.extend(marks.has_fixed_start.then(|| "fixed start".to_owned()));
+    let look = Look {
+        note: notes.join(", "),
+        opens: marks.opens_domain.clone(),
+        inside: marks.domain.clone(),
+        makes_way: marks.makes_way,
+        is_fixed: marks.has_fixed_start,
+    };
+    let what = if notes.is_empty() { what.to_owned() } else { format!("{what} ({})", look.note) };
+    Bar { look, ..bar(kind, &id, &what, time) }
+}
+
+/// A bar on each of its nodes.
+fn put<'t>(rows: &mut BTreeMap<&'t str, Vec<Bar>>, bar: &Bar, nodes: &'t [NodePromise]) {
     for node in nodes {
-        let what = format!("{what}: {} cores", node.cores);
-        rows.entry(&node.node).or_default().push(bar(kind, label, &what, time));
+        let tooltip = format!("{}: {} cores", bar.tooltip, node.cores);
+        rows.entry(&node.node).or_default().push(Bar { tooltip, ..bar.clone() });
     }
 }
 
 fn bar(kind: BarKind, label: &str, what: &str, (from, until): (Timestamp, Timestamp)) -> Bar {
     let end = known(until).map_or_else(|| "with no known end".to_owned(), |until| format!("to {until}"));
-    Bar { kind, label: label.to_owned(), tooltip: format!("{what}, {from} {end}"), from, until }
+    let tooltip = format!("{what}, {from} {end}");
+    Bar { kind, label: label.to_owned(), tooltip, from, until, look: Look::default() }
 }

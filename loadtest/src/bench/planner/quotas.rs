@@ -1,7 +1,10 @@
 //! What quotas with a weekly calendar cost a pass.
 
-use super::{full_pass, policy, scaled, scene::Scene};
-use crate::bench::{Bench, figure::Figure};
+use super::{ENDS, ENDS_WITH_PROMISES, full_pass, passes_after_ends, policy, scaled, scene::Scene};
+use crate::bench::{
+    Bench,
+    figure::{Figure, quantile},
+};
 use anyhow::Result;
 use muster_schemas::quota::{QuotaAmount, QuotaPeriod, QuotaRule, QuotaSet, QuotaTable, WEEK_SECONDS};
 use std::sync::Arc;
@@ -10,20 +13,29 @@ use std::sync::Arc;
 const SITE: (u32, usize, usize) = (1_000, 10_000, 1_000);
 /// Rules for users by name, in each set.
 const NAMED_USERS: usize = 50;
+/// The most milliseconds of a full pass, and of one after a job has ended.
+const TARGETS_MS: (f64, f64) = (500.0, 20.0);
 
-/// Full passes without and with quotas.
+/// Full passes without and with quotas on a site of OAR, and passes after one job has ended. Under `conservative` each waiting job
+/// has its place in time, as in OAR.
 pub fn quotas(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (name, target_ms) in [("easy", 100.0), ("conservative", 2_000.0)] {
+    let (full_ms, after_end_ms) = TARGETS_MS;
+    for (name, ends) in [("easy", ENDS), ("conservative", ENDS_WITH_PROMISES)] {
         let (nodes, jobs, shapes) = scaled(bench, SITE);
-        let mut scene = Scene::new(nodes, jobs, shapes);
+        let mut scene = Scene::of_tree(nodes, jobs, shapes);
         scene.policy = policy(name)?;
-        let words = scene.words();
-        let without = format!("full pass without quotas, `{name}`, {words}");
-        figures.push(Figure::time(without, full_pass(&scene)?, target_ms));
+        let without = format!("full pass without quotas, `{name}`, {}", scene.words());
+        figures.push(Figure::time(without, full_pass(&scene)?, full_ms));
         scene.quotas = Some(Arc::new(table()));
-        let with = format!("full pass with quotas of users and a week of 14 periods, `{name}`, {words}");
-        figures.push(Figure::time(with, full_pass(&scene)?, target_ms));
+        let rules = "quotas of users and a week of 14 periods";
+        let with = format!("full pass with {rules}, `{name}`, {}", scene.words());
+        figures.push(Figure::time(with, full_pass(&scene)?, full_ms));
+        let mut times = passes_after_ends(&mut scene, bench.count(ends))?;
+        for part in [0.5, 0.99] {
+            let measure = format!("pass after one job ended with {rules}, `{name}`, p{}", part * 100.0);
+            figures.push(Figure::time(measure, quantile(&mut times, part), after_end_ms));
+        }
     }
     Ok(figures)
 }

@@ -13,7 +13,7 @@ use muster_schemas::{
     quota::QuotaTable,
     resources::{
         Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, Memory, NodeShare, NodeSpec, Per,
-        Placement, Request,
+        Placement, PropertyValue, Request,
     },
 };
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
@@ -23,6 +23,11 @@ use std::{
 };
 
 const CORES: u32 = 64;
+/// Cores of each node of a site of OAR, and how many nodes are below a switch.
+const TREE_CORES: u32 = 32;
+const TREE_NODES: u32 = 40;
+/// The property of the upper level of such a site.
+const SWITCH: &str = "switch";
 const GIB: u64 = 1 << 30;
 const QUEUE: &str = "main";
 /// Users who submit.
@@ -38,6 +43,10 @@ pub struct Scene {
     pub now: Timestamp,
     pub policy: Arc<Policy>,
     nodes: u32,
+    /// Cores of each node.
+    cores: u32,
+    /// Nodes of each group, if there are groups.
+    nodes_of_group: Option<u32>,
     shapes: usize,
     jobs: BTreeMap<JobId, QueuedJob>,
     runs: BTreeMap<JobId, ActiveRun>,
@@ -55,20 +64,35 @@ impl Scene {
     /// Nodes of 64 cores, with about three quarters of the cores in use, and waiting jobs with at most `shapes`
     /// distinct requests.
     pub fn new(nodes: u32, jobs: usize, shapes: usize) -> Self {
-        Self::in_queues(nodes, jobs, shapes, vec![QUEUE.to_owned()], false)
+        Self::in_queues((nodes, CORES, None), jobs, shapes, vec![QUEUE.to_owned()], false)
+    }
+
+    /// A site of OAR: nodes of 32 cores below switches, and jobs of three shapes each, whose levels are switches, nodes, sockets
+    /// and cores.
+    pub fn of_tree(nodes: u32, jobs: usize, shapes: usize) -> Self {
+        let size = (nodes, TREE_CORES, Some(TREE_NODES));
+        Self::in_queues(size, jobs, shapes, vec![QUEUE.to_owned()], false)
     }
 
     /// The same site for planning by turns: its distinct requests are in this many queues of different priorities.
     pub fn by_turns(nodes: u32, jobs: usize, shapes: usize, queues: usize) -> Self {
-        Self::in_queues(nodes, jobs, shapes, (0..queues).map(turn_queue).collect(), true)
+        Self::in_queues((nodes, CORES, None), jobs, shapes, (0..queues).map(turn_queue).collect(), true)
     }
 
-    fn in_queues(nodes: u32, jobs: usize, shapes: usize, queues: Vec<String>, has_attributes: bool) -> Self {
+    fn in_queues(
+        (nodes, cores, nodes_of_group): (u32, u32, Option<u32>),
+        jobs: usize,
+        shapes: usize,
+        queues: Vec<String>,
+        has_attributes: bool,
+    ) -> Self {
         let queue = |(number, name)| QueueSpec { name, priority: number as i64 % 10, ..QueueSpec::default() };
         let mut scene = Self {
             now: Timestamp::from_unix_seconds(1_800_000_000),
             policy: Arc::default(),
             nodes,
+            cores,
+            nodes_of_group,
             shapes,
             jobs: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -99,18 +123,21 @@ impl Scene {
 
     /// The site as text.
     pub fn words(&self) -> String {
-        let (nodes, jobs, runs, shapes) = (self.nodes, self.jobs.len(), self.runs.len(), self.shapes);
-        format!("{nodes} nodes x {CORES} cores with {runs} runs, {jobs} waiting jobs of {shapes} shapes")
+        let Self { nodes, cores, shapes, .. } = self;
+        let (jobs, runs) = (self.jobs.len(), self.runs.len());
+        let tree = if self.nodes_of_group.is_some() { " in a tree of four levels" } else { "" };
+        let ways = if self.nodes_of_group.is_some() { " with three ways each" } else { "" };
+        format!("{nodes} nodes x {cores} cores{tree} with {runs} runs, {jobs} waiting jobs of {shapes} shapes{ways}")
     }
 
     /// An engine that knows the whole site.
     pub fn engine(&self, policy: &Arc<Policy>) -> Result<Engine> {
         let mut engine = Engine::new(policy.clone())?;
         for number in 0..self.nodes {
-            engine.set_node(NodeId(number), Arc::new(node(number)), true);
+            engine.set_node(NodeId(number), Arc::new(self.node(number)), true);
         }
         self.queues.iter().for_each(|queue| engine.set_queue(queue));
-        engine.set_quotas(self.quotas.as_deref(), u64::from(self.nodes) * u64::from(CORES));
+        engine.set_quotas(self.quotas.as_deref(), u64::from(self.nodes) * u64::from(self.cores));
         self.runs.values().for_each(|run| engine.begin(run.clone()));
         for run in self.asked.iter().filter_map(|job| self.runs.get(job)) {
             let job = queued(run.job, run.demand.clone(), run.holder.clone(), self.now.plus_seconds(-WAITED_SECONDS));
@@ -140,8 +167,9 @@ impl Scene {
         for start in &plan.starts {
             engine.dequeue(start.job);
             let Some(job) = self.jobs.remove(&start.job) else { continue };
-            let expected_end = self.now.plus_seconds(walltime_seconds(&job.demand) as i64);
             let placement = Arc::new(start.placement.clone());
+            let way = placement.components.first().map_or(0, |component| component.alternative);
+            let expected_end = self.now.plus_seconds(walltime_of_way(&job.demand, way) as i64);
             self.begin(
                 engine,
                 ActiveRun {
@@ -193,9 +221,9 @@ impl Scene {
     fn fill_nodes(&mut self, holders: &[Arc<Holder>]) {
         for node in (0..self.nodes).map(NodeId) {
             let mut used = 0;
-            let wanted = self.random.random_range(CORES / 2..=CORES);
+            let wanted = self.random.random_range(self.cores / 2..=self.cores);
             while used < wanted {
-                let cores = self.random.random_range(1..=32).min(CORES - used);
+                let cores = self.random.random_range(1..=32).min(self.cores - used);
                 let seconds = self.random.random_range(60..=DAY_SECONDS);
                 let demand = Arc::new(demand(on_nodes(1, cores, seconds), &self.queues[0].name));
                 let attributes = self.attributes(&demand);
@@ -224,9 +252,23 @@ impl Scene {
     }
 
     fn demands(&mut self) -> Vec<Arc<Demand>> {
+        if let Some(nodes_of_group) = self.nodes_of_group {
+            let most = nodes_of_group.min(self.nodes);
+            let ways = (0..self.shapes).map(|_| ways_in_tree(&mut self.random, most));
+            return ways.collect::<Vec<_>>().into_iter().map(|ways| Arc::new(demand_of(ways, QUEUE))).collect();
+        }
         let alternatives = alternatives(&mut self.random, self.shapes, self.nodes);
         let queues = self.queues.iter().cycle();
         alternatives.into_iter().zip(queues).map(|(way, queue)| Arc::new(demand(way, &queue.name))).collect()
+    }
+
+    fn node(&self, number: u32) -> NodeSpec {
+        let mut node = NodeSpec { cores: self.cores, ..node(number) };
+        if let Some(nodes) = self.nodes_of_group {
+            let switch = PropertyValue::Text(format!("s{}", number / nodes));
+            node.properties.insert(SWITCH.to_owned(), switch);
+        }
+        node
     }
 
     fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
@@ -239,7 +281,8 @@ impl Scene {
     }
 }
 
-fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestamp) -> QueuedJob {
+/// A waiting job.
+pub fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestamp) -> QueuedJob {
     QueuedJob {
         id,
         tasks: None,
@@ -254,7 +297,8 @@ fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestam
     }
 }
 
-fn holder(number: usize) -> Arc<Holder> {
+/// A user.
+pub fn holder(number: usize) -> Arc<Holder> {
     Arc::new(Holder {
         user: format!("user{number}").into(),
         group: number as u32 % 10,
@@ -307,12 +351,37 @@ pub fn turn_queue(number: usize) -> String {
     format!("queue{number:03}")
 }
 
+/// Three ways to run a job: nodes below one switch with some cores of one socket each, twice as many nodes anywhere for half
+/// the time, and half as many with whole sockets.
+fn ways_in_tree(random: &mut SmallRng, most_nodes: u32) -> Vec<Alternative> {
+    let seconds = 60 * random.random_range(4..=DAY_SECONDS / 60);
+    let nodes = random.random_range(1..=8).min(most_nodes);
+    let cores = random.random_range(1..=TREE_CORES / 2);
+    let level = |level, count| LevelCount { level, count: Count::exactly(count) };
+    let way = |path, walltime_seconds| {
+        let request = Request { path, ..Request::default() };
+        Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), ..Alternative::default() }
+    };
+    let part = |nodes| vec![level(Level::Node, nodes), level(Level::Socket, 1), level(Level::Core, cores)];
+    let below_one = [level(Level::Group(SWITCH.to_owned()), 1)].into_iter().chain(part(nodes)).collect();
+    let whole = vec![level(Level::Node, nodes.div_ceil(2)), level(Level::Socket, 2)];
+    vec![way(below_one, seconds), way(part((2 * nodes).min(most_nodes)), seconds / 2), way(whole, seconds * 3 / 4)]
+}
+
 fn demand(alternative: Alternative, queue: &str) -> Demand {
+    demand_of(vec![alternative], queue)
+}
+
+fn demand_of(ways: Vec<Alternative>, queue: &str) -> Demand {
     let component =
-        ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
+        ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: ways.into() };
     Demand { components: vec![component], sharing: None, fixed: None }
 }
 
 fn walltime_seconds(demand: &Demand) -> u64 {
-    demand.components[0].alternatives[0].walltime_seconds.unwrap_or(DAY_SECONDS)
+    walltime_of_way(demand, 0)
+}
+
+fn walltime_of_way(demand: &Demand, way: u32) -> u64 {
+    demand.components[0].alternatives[way as usize].walltime_seconds.unwrap_or(DAY_SECONDS)
 }

@@ -29,7 +29,7 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", conflicts_with = "accuracy")]
     pub limit: Option<u32>,
     /// Draw what runs and is promised on each node to this file instead
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["accuracy", "json"])]
+    #[arg(long, visible_alias = "picture", value_name = "FILE", conflicts_with_all = ["accuracy", "json"])]
     pub svg: Option<PathBuf>,
     /// Show how accurate the predictions of starts were instead
     #[arg(long, conflicts_with_all = ["at", "at_seq"])]

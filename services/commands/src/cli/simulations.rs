@@ -19,6 +19,14 @@ pub struct SimulateOptions {
     /// Run on the nodes, queues and licences of a configuration file instead of one pool of processors
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
+    /// Let jobs ask for whole nodes of this many cores if their processors are a multiple of it, and for cores of one node if they
+    /// are fewer; others ask for processors anywhere
+    #[arg(long, value_name = "CORES", requires = "cluster", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes_of: Option<u32>,
+    /// Let nodes sleep after this time without job, and tell the energy that they use; how long they take to wake and what they
+    /// use is in `[energy]` of the configuration file
+    #[arg(long, value_name = "SECONDS", requires = "cluster")]
+    pub sleep_after: Option<u32>,
     /// Number of accepted jobs to skip at the beginning
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: usize,

@@ -53,6 +53,10 @@ fn print(plan: &Timetable) -> Result<(), Failure> {
     if !plan.unavailable_nodes.is_empty() {
         println!("\nTake no jobs: {}", compress_hosts(&plan.unavailable_nodes));
     }
+    if !plan.sleeping.is_empty() {
+        let names: Vec<String> = plan.sleeping.iter().map(|sleep| sleep.node.clone()).collect();
+        println!("\nAsleep, or on their way: {}", compress_hosts(&names));
+    }
     Ok(())
 }
 

@@ -24,7 +24,7 @@ use muster_schemas::{
     CommandId, JobId,
     cluster::{ClusterChange, NodeSpecChange},
     command::JobSelection,
-    energy::PowerRule,
+    energy::{PowerPhase, PowerRule},
     job::JobType,
     resources::{NodeSpec, PropertyValue},
     views::{DrainRequest, JobsRequest, NodeStateWord, NodeView, ResumeNodesRequest},
@@ -198,6 +198,14 @@ impl Change {
             (_, _, Some(true)) => ("Drain", false),
             (None, None, None) => return Ok(()),
         };
+        let awake = match self.state {
+            Some(State::Absent) => without_sleepers(site, nodes)?,
+            _ => nodes.clone(),
+        };
+        let nodes = &awake;
+        if nodes.is_empty() {
+            return Ok(());
+        }
         let request =
             DrainRequest { nodes: nodes.iter().cloned().collect(), reason: format!("{MARK}{word}"), is_down: false };
         site.client.drain(CommandId::new_now(), &request)?;
@@ -222,6 +230,21 @@ impl Change {
         }
         Ok(())
     }
+}
+
+/// The nodes that do not sleep. A node that tells at its halt that it is absent has been put to sleep, and stays as it is: one that
+/// is out of service would never be woken (OAR-E-10).
+fn without_sleepers(site: &mut Site, nodes: &BTreeSet<String>) -> Result<BTreeSet<String>, Failure> {
+    let sleeps = |view: &NodeView| {
+        view.power.is_some_and(|power| matches!(power.phase, PowerPhase::FallingAsleep | PowerPhase::Asleep))
+    };
+    let views = site.client.nodes(Moment::Now)?.nodes;
+    let asleep = views.iter().filter(|view| nodes.contains(&view.spec.name) && sleeps(view));
+    let asleep: BTreeSet<String> = asleep.map(|view| view.spec.name.clone()).collect();
+    if !asleep.is_empty() {
+        print(&format!("{} --> StandBy\n", listed(&asleep)));
+    }
+    Ok(nodes.difference(&asleep).cloned().collect())
 }
 
 fn listed(nodes: &BTreeSet<String>) -> String {

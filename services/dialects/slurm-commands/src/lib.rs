@@ -19,6 +19,7 @@ mod limits;
 mod manager;
 mod measured;
 mod partition;
+mod power_saving;
 mod priorities;
 mod queue;
 mod refusals;
@@ -66,11 +67,14 @@ pub fn link() -> Option<u8> {
 
 /// `muster slurm NAME ...`.
 pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
+    if let Some((_, rest)) = words.split_first().filter(|(name, _)| *name == "energy") {
+        return power_saving::run(rest);
+    }
     let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            stderr_line!("muster: usage: muster slurm {} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster slurm {}|energy ...", TOOLS.join("|"));
             2
         }
     }

@@ -23,6 +23,7 @@ pub mod messages;
 pub mod moment;
 pub mod options;
 pub mod output;
+pub mod power_saving;
 pub mod queries;
 pub mod request;
 pub mod script;

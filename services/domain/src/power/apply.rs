@@ -18,9 +18,7 @@ impl State {
         match &record.event {
             Event::PowerAsked { way, nodes } => self.power.asked.extend(nodes.iter().map(|node| (*node, *way))),
             Event::PowerOrdered { order } => self.power_ordered(order),
-            Event::PowerTold { order, .. } => {
-                self.power.orders.remove(order);
-            }
+            Event::PowerTold { order, .. } => self.power.program_ended(*order),
             Event::NodeAsleep { node } => self.node_asleep(*node),
             Event::NodePowerFailed { node, way, reason } => self.power_failed(*node, *way, reason),
             Event::RunAwake { run, .. } => self.run_awake(*run),
@@ -38,7 +36,7 @@ impl State {
         };
         let power = &mut self.power;
         for node in &order.nodes {
-            power.nodes.insert(*node, NodePower { phase, since: now, until: order.until });
+            power.nodes.insert(*node, NodePower::ordered(phase, now, order.until));
             power.asked.remove(node);
         }
         power.orders.insert(sequence, (order.way, order.nodes.clone()));
@@ -55,7 +53,7 @@ impl State {
         node.condition = NodeCondition::Lost("asleep".to_owned());
         node.condition_since = now;
         self.forget_load(id);
-        self.power.nodes.insert(id, NodePower { phase: PowerPhase::Asleep, since: now, until: now });
+        self.power.nodes.insert(id, NodePower::asleep(now));
     }
 
     /// A node that did not wake is lost; one that did not fall asleep is out of service until an operator has looked.

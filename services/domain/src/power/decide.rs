@@ -70,12 +70,12 @@ pub(crate) fn due(state: &State, now: Timestamp) -> Vec<Event> {
             stuck.insert(run.id);
         }
     }
-    for (id, power) in state.power.nodes.iter().filter(|(id, power)| state.power.fails(**id, power) <= now) {
-        let seconds = state.power.fails(*id, power).micros_since(power.since) / 1_000_000;
+    for (id, power) in state.power.nodes.iter().filter(|(_, power)| power.fails <= now) {
+        let seconds = power.fails.micros_since(power.since) / 1_000_000;
         let (way, reason) = match power.phase {
             PowerPhase::Asleep => continue,
             // The ledger was away. A node that still reports says so with the next sign of life.
-            PowerPhase::FallingAsleep if is_long_ago(state, state.power.fails(*id, power), now) => {
+            PowerPhase::FallingAsleep if is_long_ago(state, power.fails, now) => {
                 events.push(Event::NodeAsleep { node: *id });
                 continue;
             }

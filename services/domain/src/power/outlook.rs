@@ -230,8 +230,8 @@ impl State {
         if waiting.any(|run| self.has_awake_nodes(run) || is_stuck(self, run)) {
             return Some(self.time());
         }
-        let on_their_way = power.nodes.iter().filter(|(_, node)| node.phase != PowerPhase::Asleep);
-        let fails = on_their_way.map(|(id, node)| power.fails(*id, node)).min();
+        let on_their_way = power.nodes.values().filter(|node| node.phase != PowerPhase::Asleep);
+        let fails = on_their_way.map(|node| node.fails).min();
         [fails, Outlook::of(self).and_then(|outlook| outlook.next())].into_iter().flatten().min()
     }
 }

@@ -38,8 +38,24 @@ pub struct NodePower {
     pub phase: PowerPhase,
     /// Since when.
     pub since: Timestamp,
-    /// When it has failed, unless it sleeps.
+    /// When it has failed, unless it sleeps, once the program of its order has ended.
     pub(crate) until: Timestamp,
+    /// When it has failed, unless it sleeps: later while a program runs for it. It follows from the orders, so it is not
+    /// stored.
+    #[serde(skip)]
+    pub(crate) fails: Timestamp,
+}
+
+impl NodePower {
+    /// A node that was ordered to change its state now, and has until then.
+    pub(crate) fn ordered(phase: PowerPhase, now: Timestamp, until: Timestamp) -> Self {
+        Self { phase, since: now, until, fails: late(now, until) }
+    }
+
+    /// A node that sleeps from now on.
+    pub(crate) fn asleep(now: Timestamp) -> Self {
+        Self { phase: PowerPhase::Asleep, since: now, until: now, fails: now }
+    }
 }
 
 /// A period in which a limited number of nodes get orders (OAR-E-08).
@@ -76,10 +92,23 @@ impl Period {
 }
 
 impl Power {
-    /// When a node on its way has failed.
-    pub(crate) fn fails(&self, id: NodeId, node: &NodePower) -> Timestamp {
-        let is_pending = self.orders.values().any(|(_, nodes)| nodes.contains(&id));
-        if is_pending { late(node.since, node.until) } else { node.until }
+    /// An order's program has ended: its nodes have the rest of their usual time, unless another program runs for them.
+    pub(crate) fn program_ended(&mut self, order: Sequence) {
+        let Some((_, nodes)) = self.orders.remove(&order) else { return };
+        let pending: BTreeSet<NodeId> = self.orders.values().flat_map(|(_, nodes)| nodes).copied().collect();
+        for id in nodes.iter().filter(|id| !pending.contains(id)) {
+            if let Some(node) = self.nodes.get_mut(id) {
+                node.fails = node.until;
+            }
+        }
+    }
+
+    /// Restores when nodes have failed, which is not stored.
+    pub(crate) fn restore_fails(&mut self) {
+        let pending: BTreeSet<NodeId> = self.orders.values().flat_map(|(_, nodes)| nodes).copied().collect();
+        for (id, node) in &mut self.nodes {
+            node.fails = if pending.contains(id) { late(node.since, node.until) } else { node.until };
+        }
     }
 
     /// The last period for a way.

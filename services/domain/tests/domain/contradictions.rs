@@ -5,7 +5,7 @@ use muster_domain::{State, nodes::Violation};
 use muster_schemas::{
     CommandId, JobId, NodeId, RunId,
     event::{Actor, Event, Record, TraceContext},
-    job::{Outcome, Usage},
+    job::{JobSpec, JobType, Outcome, Usage},
     resources::{IndexSet, Placement},
 };
 use std::sync::Arc;
@@ -76,6 +76,31 @@ fn a_record_that_books_a_node_twice_is_told_with_the_node_and_the_numbers() {
     assert!(gpu.contains("takes GPUs 0, of which 1 are not free"), "{gpu}");
     let mut state = cluster.state.clone();
     apply(&mut state, allocated(waits, next, on_node1(&cluster, "2-3", 8 * GIB))).expect("that is free");
+}
+
+/// M-DOM-8, OAR-G-05: nothing is used twice inside a run that opened a planning domain, nor more than it holds.
+#[test]
+fn a_record_that_uses_something_twice_inside_a_run_is_told() {
+    let mut cluster = Cluster::new();
+    let container = cluster.submit("ada", JobSpec { types: vec![JobType::Container], ..job(1, 2) });
+    let outer = cluster.start(container, &["node1"], 2);
+    let inner = JobSpec { types: vec![JobType::Inner(container)], ..job(1, 1) };
+    let [first, second] = ["bob", "ada"].map(|user| cluster.submit(user, inner.clone()));
+    let next = cluster.state.next_run();
+    let mut state = cluster.state.clone();
+    apply(&mut state, allocated(first, next, on_node1(&cluster, "0", 0))).expect("that is free inside");
+    cluster.state = state;
+    let twice = told(&cluster, allocated(second, RunId(next.0 + 1), on_node1(&cluster, "0-1", 0)));
+    let words = format!("run {} takes cores 0-1 inside run {outer}, of which 1 are not free there", RunId(next.0 + 1));
+    assert!(twice.contains(&words), "{twice}");
+    let much = told(&cluster, allocated(second, RunId(next.0 + 1), on_node1(&cluster, "1", 9 * GIB)));
+    assert!(much.contains(&format!("inside run {outer}, of which")), "{much}");
+    let mut whole = on_node1(&cluster, "1", 0);
+    whole.components[0].shares[0].exclusive = true;
+    let alone = told(&cluster, allocated(second, RunId(next.0 + 1), whole));
+    assert!(alone.contains(&format!("is not alone inside run {outer}")), "{alone}");
+    let mut state = cluster.state.clone();
+    apply(&mut state, allocated(second, RunId(next.0 + 1), on_node1(&cluster, "1", 0))).expect("that is free inside");
 }
 
 #[test]

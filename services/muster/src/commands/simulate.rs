@@ -10,9 +10,11 @@ use crate::{
     whole_file::WholeFile,
 };
 use indicatif::{ProgressBar, ProgressStyle};
+use muster_oar_commands::quota_file;
 use muster_planner::{
     chart::{Course, courses},
-    simulate::{Machine, SimulateError, Simulation, Summary, Workload, simulate as run_simulation},
+    energy::SleepPolicy,
+    simulate::{Machine, SimulateError, Simulation, Summary, Workload, simulate_with_sleep},
 };
 use muster_schemas::policy::Policy;
 use muster_swf::{Dropped, SwfError, Trace, TraceJob};
@@ -41,7 +43,9 @@ pub fn simulate(options: &SimulateOptions) -> CommandResult {
     let machine = machine.unwrap_or_else(|| pool(&trace));
     let outputs = Outputs::create(options)?;
     let window = trace.window(options.skip, options.limit.unwrap_or(usize::MAX));
-    let results = run_all(&trace, window, &machine, &policies)?;
+    let sleep = sleep_policy(options, &machine)?;
+    let results =
+        run_all(&Input { trace: &trace, window, machine: &machine, sleep, nodes_of: options.nodes_of }, &policies)?;
     outputs.write(&options.trace, &results)?;
     tell(options, &results)
 }
@@ -73,26 +77,46 @@ fn pool(trace: &Trace) -> Machine {
 fn cluster(path: &Path) -> Result<Machine, Failure> {
     let name = path.display();
     let loaded = config::load(Some(path))?;
-    let config = loaded.configuration.cluster.to_config().map_err(|message| Failure::in_file(name, message))?;
+    let mut config = loaded.configuration.cluster.to_config().map_err(|message| Failure::in_file(name, message))?;
+    if let Some(file) = &loaded.configuration.quotas.file {
+        let table = quota_file::read(file).map_err(|broken| Failure::in_file(file.display(), broken))?;
+        config.settings.quotas = Some(Box::new(table));
+    }
     if config.nodes.is_empty() {
         return Err(Failure::in_file(path.display(), "no [[nodes]]: a cluster without nodes serves no job"));
     }
     Ok(Machine::Cluster(Box::new(config)))
 }
 
+/// How nodes sleep, if they do: what they use is in the settings of their cluster.
+fn sleep_policy(options: &SimulateOptions, machine: &Machine) -> Result<Option<SleepPolicy>, Failure> {
+    let (Some(idle_seconds), Machine::Cluster(config)) = (options.sleep_after, machine) else { return Ok(None) };
+    let energy = config.settings.energy.clone().unwrap_or_default();
+    let Some(watts) = energy.watts else {
+        return Err(Failure::usage(
+            "--sleep-after: the configuration file does not say what nodes use: set energy.watts_busy, watts_idle and so on",
+        ));
+    };
+    Ok(Some(SleepPolicy { idle_seconds: Some(idle_seconds), wake_up_seconds: energy.wake_up_seconds, watts }))
+}
+
+/// What all policies run on.
+struct Input<'t> {
+    trace: &'t Trace,
+    window: &'t [TraceJob],
+    machine: &'t Machine,
+    sleep: Option<SleepPolicy>,
+    nodes_of: Option<u32>,
+}
+
 /// Runs all policies, on as many threads as there are processors; the results are in the order of the policies.
-fn run_all(
-    trace: &Trace,
-    window: &[TraceJob],
-    machine: &Machine,
-    policies: &[Arc<Policy>],
-) -> Result<Vec<Run>, Failure> {
-    let bar = progress_bar((window.len() * policies.len()) as u64);
+fn run_all(input: &Input, policies: &[Arc<Policy>]) -> Result<Vec<Run>, Failure> {
+    let bar = progress_bar((input.window.len() * policies.len()) as u64);
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         while let Some((at, policy)) = policies.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((at, run_one(trace, window, machine, policy, &bar)));
+            done.push((at, run_one(input, policy, &bar)));
         }
         done
     };
@@ -118,16 +142,11 @@ fn cannot_simulate(policy: &Policy, error: &SimulateError) -> Failure {
     }
 }
 
-fn run_one(
-    trace: &Trace,
-    window: &[TraceJob],
-    machine: &Machine,
-    policy: &Arc<Policy>,
-    bar: &ProgressBar,
-) -> Result<Run, SimulateError> {
-    let workload = Workload::new(window, &trace.headers, machine, policy);
+fn run_one(input: &Input, policy: &Arc<Policy>, bar: &ProgressBar) -> Result<Run, SimulateError> {
+    let Input { trace, window, machine, sleep, nodes_of } = *input;
+    let workload = Workload::in_shapes(window, &trace.headers, machine, policy, nodes_of);
     let mut shown = 0;
-    let simulation = run_simulation(machine, &workload, policy, &mut |progress| {
+    let simulation = simulate_with_sleep(machine, &workload, policy, sleep, &mut |progress| {
         if progress.ended >= shown + JOBS_PER_STEP {
             bar.inc((progress.ended - shown) as u64);
             shown = progress.ended;

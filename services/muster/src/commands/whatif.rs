@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_planner::{
     chart::courses,
-    energy::{Estimate, Occupation, SleepPolicy},
+    energy::{Occupation, SleepPolicy},
     whatif::{Group, History, JobDifference, Notes, Report, courses_of, replay},
 };
 use muster_schemas::policy::Policy;
@@ -75,10 +75,9 @@ fn energy(connection: &ConnectionOptions, options: &WhatifOptions, idle_seconds:
         print_json(&serde_json::json!({ "always_awake": awake, "sleeping": asleep }))?;
         return Ok(0);
     }
-    let kilowatt_hours = |estimate: &Estimate| estimate.joules as f64 / 3_600_000.0;
-    let saved = kilowatt_hours(&awake) - kilowatt_hours(&asleep);
-    println!("if no node slept:                {:.3} kWh", kilowatt_hours(&awake));
-    println!("if nodes slept after {idle_seconds} s idle: {:.3} kWh, {saved:.3} kWh less", kilowatt_hours(&asleep));
+    let (without, with) = (awake.kilowatt_hours(), asleep.kilowatt_hours());
+    println!("if no node slept:                {without:.3} kWh");
+    println!("if nodes slept after {idle_seconds} s idle: {with:.3} kWh, {:.3} kWh less", without - with);
     println!("nodes would have been woken {} times, each for up to {} s", asleep.wakes, options.wake_up);
     Ok(0)
 }

@@ -117,6 +117,25 @@ fn properties_and_nodes_come_and_go_at_run_time() {
     assert!(!site.ok("oarnodes -l").contains("node5"));
 }
 
+/// OAR-E-10: a node that is being put to sleep and tells at its halt that it is absent stands by, and is not out of service; what
+/// it tells at its boot changes nothing.
+#[test]
+fn a_node_that_is_put_to_sleep_tells_its_own_state() {
+    let energy = "\n[energy]\nsleep_program = [\"/bin/true\"]\nwake_program = [\"/bin/true\"]\nidle_seconds = 1\nsleep_seconds = 0\n";
+    let site = Site::on(System::stopped_in(Path::new("/var/tmp")), &format!("{CONFIGURATION}{energy}"));
+    let view = |node: &str| {
+        let nodes = site.system.json(&["nodes", "--json"]);
+        let nodes = nodes["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.into_iter().find(|view| view["spec"]["name"] == node).expect("it is known")
+    };
+    site.system.wait_until("node1 falls asleep", || view("node1")["power"]["phase"] == "falling_asleep");
+    assert_eq!(site.ok("oarnodesetting -s Absent -h node1"), "node1 --> StandBy\n");
+    assert_eq!(states(&site, "node1"), ["StandBy"]);
+    assert_eq!(view("node1")["power"]["phase"], "falling_asleep", "it is not out of service: {}", view("node1"));
+    assert_eq!(site.ok("oarnodesetting -s Alive -h node1"), "");
+    assert!(!site.system.ok(&["events", "--kind", "node.drained"]).contains("node1"));
+}
+
 /// OAR-C-13, OAR-Q-13: queues are listed, added, disabled and removed; a disabled one starts nothing.
 #[test]
 fn queues_are_added_disabled_and_removed() {

@@ -116,6 +116,15 @@ impl Engine {
         self.put_down(&key);
     }
 
+    /// A run that opened a domain has given back its cores. Those that runs inside had among them stay theirs.
+    pub(super) fn keep_cores_of_others(&mut self, given_back: &Placement) {
+        let nodes: BTreeSet<NodeId> = given_back.nodes().collect();
+        for known in self.runs.values() {
+            let shares = known.run.placement.shares().filter(|share| nodes.contains(&share.node));
+            shares.for_each(|share| self.machine.keep_taken(share));
+        }
+    }
+
     /// Opens the domains again that have something of a real node, which has changed.
     pub(super) fn reopen_domains_on(&mut self, node: NodeId) {
         let has = |nodes: &Vec<InnerNode>| nodes.iter().any(|inner| inner.share.node == node);

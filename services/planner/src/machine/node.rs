@@ -418,6 +418,14 @@ impl MachineNode {
         }
     }
 
+    /// The cores and GPUs of a share are not free, whatever was given back.
+    pub fn keep_taken(&mut self, share: &NodeShare) {
+        if let Some(free) = &mut self.free_now {
+            free.cores = free.cores.difference(&share.cores);
+            free.gpus = free.gpus.difference(&share.gpus);
+        }
+    }
+
     /// Takes a share for a time, or gives it back.
     pub fn change(&mut self, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
         let taken = self.taken_by(share);

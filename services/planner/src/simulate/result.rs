@@ -1,5 +1,6 @@
 //! The result of a simulation: rows, summary, and the courses that charts show.
 
+use super::sleep::SimulatedEnergy;
 use muster_swf::Dropped;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -51,6 +52,8 @@ pub struct Simulation {
     pub jobs: Vec<JobResult>,
     /// The first job that was never started, if there is one.
     pub first_stuck: Option<Stuck>,
+    /// What the nodes used, if they could sleep.
+    pub energy: Option<SimulatedEnergy>,
 }
 
 /// A job that still waits when nothing more happens.
@@ -91,6 +94,9 @@ pub struct Summary {
     pub makespan: i64,
     /// The share of the machine that was in use in that time, 0 to 1.
     pub utilization: f64,
+    /// What the nodes used in that time, if they could sleep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<SimulatedEnergy>,
 }
 
 impl Simulation {
@@ -137,6 +143,7 @@ impl Simulation {
             max_bsld: slowdowns.fold(0.0, f64::max),
             makespan,
             utilization: self.utilization(makespan),
+            energy: self.energy,
         }
     }
 

@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     policy::{LimitPer, OrderKey, Policy},
-    resources::{Alternative, Request},
+    resources::{Alternative, Count, Level, LevelCount, Request},
 };
 use muster_swf::{Headers, TraceJob};
 use std::{
@@ -70,7 +70,21 @@ impl Workload {
     /// name (header `Queue`), its number or the name of its partition; otherwise into the default queue. On a cluster,
     /// jobs are dropped if all nodes of their queue together cannot serve them.
     pub fn new(window: &[TraceJob], headers: &Headers, machine: &Machine, policy: &Policy) -> Self {
+        Self::in_shapes(window, headers, machine, policy, None)
+    }
+
+    /// The same, with shapes that a trace does not have: jobs ask for nodes of `cores_of_node` cores. A job whose processors are a
+    /// multiple of that asks for so many nodes with all of these cores, a smaller one for some cores of one node. All others, and
+    /// those for more such nodes than the cluster has, ask for processors anywhere.
+    pub fn in_shapes(
+        window: &[TraceJob],
+        headers: &Headers,
+        machine: &Machine,
+        policy: &Policy,
+        cores_of_node: Option<u32>,
+    ) -> Self {
         let mut builder = Builder::new(headers, machine, policy);
+        builder.shape = cores_of_node.filter(|cores| *cores > 0).map(|cores| NodeShape::new(cores, machine));
         let jobs: Vec<_> = window.iter().filter_map(|job| builder.job(job)).collect();
         let dropped_for_size = (window.len() - jobs.len()) as u64;
         Self { jobs, queues: builder.queues, dropped_for_size }
@@ -106,6 +120,32 @@ struct Builder<'h> {
     demands: BTreeMap<(Arc<str>, u32, i64), Arc<Demand>>,
     holders: BTreeMap<(i64, i64), Arc<Holder>>,
     wants_attributes: bool,
+    /// The nodes that jobs ask for, if they do not just ask for processors.
+    shape: Option<NodeShape>,
+}
+
+/// Nodes of a size.
+#[derive(Clone, Copy)]
+struct NodeShape {
+    cores: u32,
+    /// How many nodes of the cluster have that many cores.
+    nodes: u32,
+}
+
+impl NodeShape {
+    fn new(cores: u32, machine: &Machine) -> Self {
+        let nodes = match machine {
+            Machine::Pool { .. } => 0,
+            Machine::Cluster(config) => config.nodes.iter().filter(|node| node.cores >= cores).count(),
+        };
+        Self { cores, nodes: u32::try_from(nodes).unwrap_or(u32::MAX) }
+    }
+
+    /// The counts of nodes and of cores on each; `None` if the processors are no number of nodes.
+    fn of(self, procs: u32) -> Option<(u32, u32)> {
+        let (nodes, cores) = if procs < self.cores { (1, procs) } else { (procs / self.cores, self.cores) };
+        (nodes * cores == procs && nodes <= self.nodes).then_some((nodes, cores))
+    }
 }
 
 impl<'h> Builder<'h> {
@@ -141,6 +181,7 @@ impl<'h> Builder<'h> {
             demands: BTreeMap::new(),
             holders: BTreeMap::new(),
             wants_attributes: has_formula(policy),
+            shape: None,
         }
     }
 
@@ -179,8 +220,16 @@ impl<'h> Builder<'h> {
     }
 
     fn demand(&mut self, queue: Arc<str>, procs: u32, estimate_seconds: i64) -> Arc<Demand> {
+        let shape = self.shape.and_then(|shape| shape.of(procs));
         let make = |queue: &Arc<str>| {
-            let request = Request { tasks: Some(procs), ..Request::default() };
+            let level = |level, count| LevelCount { level, count: Count::exactly(count) };
+            let request = match shape {
+                Some((nodes, cores)) => {
+                    let path = vec![level(Level::Node, nodes), level(Level::Core, cores)];
+                    Request { path, ..Request::default() }
+                }
+                None => Request { tasks: Some(procs), ..Request::default() },
+            };
             let alternative = Alternative {
                 requests: vec![request],
                 walltime_seconds: Some(estimate_seconds.unsigned_abs()),

@@ -1,4 +1,4 @@
-//! Random histories with planning domains.
+//! Random histories with planning domains (nested, with a fixed start), jobs that share cores, and quotas.
 
 use crate::{
     requests::{GROUP, LICENCE, alternatives, node_name, one_or_two},
@@ -7,12 +7,13 @@ use crate::{
 use muster_domain::invariants::assert_invariants;
 use muster_planner::predict::{Effort, predict};
 use muster_schemas::{
-    JobId, RunId,
-    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    JobId, RunId, Timestamp,
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, QueueSpec},
     command::{Command, JobSelection, Reply},
     event::Actor,
     job::{Component, JobSpec, JobType},
     policy::Policy,
+    quota::{QuotaAmount, QuotaRule, QuotaSet, QuotaSpan, QuotaTable},
     resources::{Alternative, Count, Level, LevelCount, Request, Sharing},
 };
 use proptest::{prelude::*, sample::Index};
@@ -30,10 +31,35 @@ enum Place {
     Named,
 }
 
+const USERS: [&str; 2] = ["ada", "bob"];
+
+/// What else there is to a job.
+#[derive(Clone, Debug)]
+struct Extra {
+    user: usize,
+    /// With whom it shares its cores (OAR-T-40, OAR-T-80).
+    sharing: Option<JobType>,
+    /// Its fixed start, in seconds from now (OAR-G-11).
+    starts_after: Option<u32>,
+}
+
+/// Limits on what a user holds at once.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    cores: Option<u64>,
+    jobs: Option<u64>,
+    core_seconds: Option<u64>,
+}
+
+/// Limits, and others that bob has; in a span that begins after so many seconds and lasts so many, other ones.
+type Rules = ([Limits; 2], Option<(u32, u32, Limits)>);
+
 #[derive(Clone, Debug)]
 enum Step {
     /// The job, where it runs, and whether it opens a domain: of its own or the one with a name.
-    Submit(Box<JobSpec>, Place, Option<bool>),
+    Submit(Box<JobSpec>, Place, Option<bool>, Box<Extra>),
+    /// Quotas come into force, or none.
+    Quotas(Option<Box<Rules>>),
     Begin(Index),
     End(Index),
     Pass(u32),
@@ -87,10 +113,59 @@ fn submissions() -> impl Strategy<Value = Step> {
         1 => Just(Place::Named),
     ];
     let opens = prop_oneof![2 => Just(None), 1 => Just(Some(false)), 1 => Just(Some(true))];
-    (one_or_two(components), place, opens).prop_map(|(components, place, opens)| {
+    (one_or_two(components), place, opens, extras()).prop_map(|(mut components, place, opens, extra)| {
+        if extra.starts_after.is_some() {
+            components.truncate(1);
+            components.iter_mut().for_each(|component| component.alternatives.truncate(1));
+        }
         let spec = JobSpec { components, working_directory: "/tmp".into(), ..JobSpec::default() };
-        Step::Submit(Box::new(spec), place, opens)
+        Step::Submit(Box::new(spec), place, opens, Box::new(extra))
     })
+}
+
+fn extras() -> impl Strategy<Value = Extra> {
+    let sharing = prop_oneof![
+        2 => (any::<bool>(), any::<bool>())
+            .prop_map(|(same_user, same_name)| JobType::Timesharing { same_user, same_name }),
+        1 => Just(JobType::Placeholder("w".into())),
+        1 => Just(JobType::Allowed("w".into())),
+    ];
+    let sharing = prop::option::weighted(0.15, sharing);
+    (0..USERS.len(), sharing, prop::option::weighted(0.1, 1_u32..120)).prop_map(|(user, sharing, starts_after)| Extra {
+        user,
+        sharing,
+        starts_after,
+    })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let (cores, jobs) = (prop::option::weighted(0.6, 1_u64..16), prop::option::weighted(0.5, 0_u64..5));
+    (cores, jobs, prop::option::weighted(0.3, 20_u64..2_000)).prop_map(|(cores, jobs, core_seconds)| Limits {
+        cores,
+        jobs,
+        core_seconds,
+    })
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    ([limits(), limits()], prop::option::weighted(0.4, (1_u32..100, 1_u32..100, limits())))
+}
+
+fn table(rules: &Rules, now: Timestamp) -> QuotaTable {
+    let rule = |user: &str, limits: Limits| {
+        let [queue, account, kind] = ["*"; 3].map(str::to_owned);
+        let [cores, jobs, core_seconds] =
+            [limits.cores, limits.jobs, limits.core_seconds].map(|limit| limit.map(QuotaAmount::Fixed));
+        QuotaRule { queue, account, kind, user: user.into(), cores, jobs, core_seconds }
+    };
+    let ([all, of_bob], span) = rules;
+    let mut sets = vec![QuotaSet { name: "always".into(), rules: vec![rule("/", *all), rule("bob", *of_bob)] }];
+    sets.extend(span.map(|(.., limits)| QuotaSet { name: "span".into(), rules: vec![rule("/", limits)] }));
+    let spans = span.map(|(after, lasts, _)| {
+        let begin = now.plus_seconds(after.into());
+        QuotaSpan { begin, end: begin.plus_seconds(lasts.into()), set: 1 }
+    });
+    QuotaTable { sets, spans: spans.into_iter().collect(), ..QuotaTable::default() }
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -108,6 +183,7 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => index().prop_map(Step::GoOn),
         1 => prop::sample::select(&POLICIES[..]).prop_map(Step::Policy),
         1 => any::<bool>().prop_map(Step::EndsWithDomain),
+        2 => prop::option::weighted(0.8, rules()).prop_map(|rules| Step::Quotas(rules.map(Box::new))),
     ]
 }
 
@@ -143,9 +219,20 @@ fn happen(world: &mut World, step: &Step) {
     // Commands that make no sense are refused.
     let ask = |world: &mut World, command: Command| drop(world.command(&ledger, command));
     match step {
-        Step::Submit(spec, place, opens) => {
-            let spec = JobSpec { types: types(world, *place, *opens), ..(**spec).clone() };
-            let _ = world.try_submit("ada", spec);
+        Step::Submit(spec, place, opens, extra) => {
+            let mut spec = JobSpec { types: types(world, *place, *opens), ..(**spec).clone() };
+            let fixed = extra.starts_after.map(|seconds| world.state().time().plus_seconds(i64::from(seconds) + 1));
+            if let Some(component) = spec.components.first_mut().filter(|_| fixed.is_some()) {
+                component.begin = fixed;
+            }
+            spec.types.extend(extra.sharing.iter().cloned().chain(fixed.map(|_| JobType::FixedStart)));
+            let _ = world.try_submit(USERS[extra.user], spec);
+        }
+        Step::Quotas(rules) => {
+            let quotas = rules.as_ref().map(|rules| table(rules, world.state().time())).unwrap_or_default();
+            let settings = ClusterSettingsChange { quotas: Some(Box::new(quotas)), ..ClusterSettingsChange::default() };
+            let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+            world.command(&ledger, Command::Configure { change, keep_unnamed: true }).expect("good quotas");
         }
         Step::Begin(at) => {
             if let Some((job, _)) = pick(&running(world), at) {
@@ -192,25 +279,60 @@ fn happen(world: &mut World, step: &Step) {
     }
 }
 
-/// Plans and commits until nothing starts any more. The ledger takes every start, except of jobs whose domain ends in
-/// the second that a command takes here.
+/// Plans and commits until nothing starts any more. The ledger takes every start, except of jobs whose domain or fixed time ends,
+/// or whose quotas change, in the second that a command takes here.
 fn settle(world: &mut World) {
     let mut left_out = BTreeSet::new();
     loop {
         let plan = world.plan_without(&left_out).plan;
         let starts = plan.starts.len();
+        let started: Vec<JobId> = plan.starts.iter().map(|start| start.job).collect();
         match world.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }) {
             Ok(Reply::Planned(refused)) => {
                 for refused in refused {
-                    assert!(refused.reason.contains("and planning domain"), "job {}: {}", refused.job, refused.reason);
+                    let changes = world.state().settings().quotas.as_ref().is_some_and(|table| !table.spans.is_empty());
+                    let is_of_span = changes && refused.reason.contains("quota");
+                    let ends_meanwhile = ["and planning domain", "its time has passed"];
+                    let is_expected = is_of_span || ends_meanwhile.iter().any(|why| refused.reason.contains(why));
+                    assert!(is_expected, "job {}: {}", refused.job, refused.reason);
                     left_out.insert(refused.job);
                 }
             }
             other => panic!("a plan: {other:?}"),
         }
         assert_invariants(world.state());
+        assert_quotas(world, &started);
         if starts == 0 {
             return;
+        }
+    }
+}
+
+/// The users of jobs that have just started hold no more than their quotas let them. Jobs that open a domain do not count.
+/// (What is promised is looked at by the tests of quotas.)
+fn assert_quotas(world: &World, started: &[JobId]) {
+    let state = world.state();
+    let Some(table) = &state.settings().quotas else { return };
+    let counts = |id: &JobId| state.job(*id).filter(|job| job.opens_domain().is_none() && job.run().is_some());
+    let users: BTreeSet<&str> = started.iter().filter_map(counts).map(|job| &*job.owner.user).collect();
+    for user in users {
+        let set = &table.sets[table.set_at(state.time())];
+        let rule = set.rules.iter().find(|rule| rule.user == user).or(set.rules.first());
+        let Some(rule) = rule else { continue };
+        let (mut cores, mut jobs, mut core_seconds) = (0_u64, 0_u64, 0_u64);
+        for run in state.runs() {
+            let Some(job) = counts(&run.job).filter(|job| job.owner.user == user) else { continue };
+            for (component, placed) in job.components.iter().zip(&run.placement.components) {
+                let of_shares: u64 = placed.shares.iter().map(|share| share.cores.len()).sum();
+                let walltime = component.shape.alternatives[placed.alternative as usize].walltime_seconds;
+                cores += of_shares;
+                jobs += u64::from(!placed.shares.is_empty());
+                core_seconds = core_seconds.saturating_add(of_shares.saturating_mul(walltime.unwrap_or(u64::MAX)));
+            }
+        }
+        for (held, limit) in [(cores, rule.cores), (jobs, rule.jobs), (core_seconds, rule.core_seconds)] {
+            let most = limit.map_or(u64::MAX, |limit| limit.in_cluster(0));
+            assert!(held <= most, "{user} holds {held} of {most} after {started:?} by `{rule}`");
         }
     }
 }
@@ -244,8 +366,8 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// OAR-T-10, OAR-T-11, OAR-T-14, OAR-T-17, OAR-G-05, OAR-G-10: whatever happens, the ledger takes what is planned,
-    /// nothing is used twice, at any depth, and a pass always ends.
+    /// OAR-T-10, OAR-T-11, OAR-T-14, OAR-T-17, OAR-G-05, OAR-G-10, OAR-Q-05, OAR-Q-06: whatever happens, the ledger takes what
+    /// is planned, nothing is used twice, at any depth, quotas hold, and a pass always ends.
     #[test]
     fn plans_with_domains_hold(steps in prop::collection::vec(steps(), 1..40)) {
         let mut world = World::configured(config());

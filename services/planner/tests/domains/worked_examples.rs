@@ -106,6 +106,21 @@ fn the_worked_example_of_containers() {
     }
 }
 
+/// OAR-T-16, OAR-G-05: what a job inside has stays its own when its container is over: nobody else is planned there.
+#[test]
+fn cores_of_a_job_inside_are_not_given_away_when_its_container_ends() {
+    let mut world = World::new(nodes(1, 4));
+    let container = container(&mut world, cores(2, 1_000));
+    let inner = world.submit(inside(container, cores(1, 500)));
+    assert_eq!(world.settle(), [inner]);
+    world.report_start(inner);
+    world.end(container);
+    world.settle();
+    let next = world.submit(cores(3, 100));
+    assert_eq!(world.settle(), [next], "the ledger takes the start");
+    assert_eq!(world.shares(next)[0].1, "1-3");
+}
+
 /// OAR-T-11, OAR-T-12, OAR-T-15, OAR-T-18, W1 with the default walltime: what does not fit before the end of the
 /// container waits with a reason of its own, and fails with it.
 #[test]

@@ -4,7 +4,7 @@ use super::{
     common::{built_in, run_trace},
     worked_example::example,
 };
-use muster_planner::chart::{Bar, BarKind, Course, Gantt, Row, courses, gantt};
+use muster_planner::chart::{Bar, BarKind, Course, Gantt, Look, Row, courses, gantt};
 use muster_schemas::Timestamp;
 use roxmltree::Document;
 
@@ -71,7 +71,7 @@ fn a_simulation_of_nothing_is_drawn() {
 
 fn bar(kind: BarKind, label: &str, from: i64, until: i64) -> Bar {
     let (from, until) = (Timestamp::from_unix_seconds(from), Timestamp::from_unix_seconds(until));
-    Bar { kind, label: label.into(), tooltip: format!("about {label}"), from, until }
+    Bar { kind, label: label.into(), tooltip: format!("about {label}"), from, until, look: Look::default() }
 }
 
 fn plan(rows: Vec<Row>) -> Gantt {
@@ -112,6 +112,42 @@ fn every_bar_of_a_plan_that_shows_is_drawn_once() {
     let top = |class: &str| of_class(&document, class)[0].attribute("y").map(str::to_owned);
     assert_ne!(of_class(&document, "run")[0].attribute("y"), of_class(&document, "run")[1].attribute("y"));
     assert_eq!(top("slot"), top("run"));
+}
+
+/// What sets jobs apart shows in the chart: domains, jobs inside, best effort, fixed starts; and nodes that sleep.
+#[test]
+fn domains_best_effort_fixed_starts_and_sleep_show() {
+    let with = |look: Look, of: Bar| Bar { look, ..of };
+    let domain = Some("lyon".to_owned());
+    let opens = Look { note: "domain lyon".into(), opens: domain.clone(), ..Look::default() };
+    let inside = Look { note: "in lyon".into(), inside: domain, ..Look::default() };
+    let first =
+        vec![with(opens, bar(BarKind::Run, "42", 1_000, 4_000)), with(inside, bar(BarKind::Run, "43", 1_000, 3_000))];
+    let makes_way = Look { note: "best effort".into(), makes_way: true, ..Look::default() };
+    let is_fixed = Look { note: "fixed start".into(), is_fixed: true, ..Look::default() };
+    let second = vec![
+        with(makes_way, bar(BarKind::Run, "44", 1_000, 2_400)),
+        with(is_fixed, bar(BarKind::Slot, "45", 2_500, 5_000)),
+    ];
+    let asleep = Bar { until: Timestamp::MAX, ..bar(BarKind::Asleep, "asleep", 500, 0) };
+    let third = vec![asleep, bar(BarKind::Reservation, "course", 4_000, 5_000)];
+    let row = |label: &str, bars| Row { label: label.into(), bars };
+    let text = gantt(&plan(vec![row("node1", first), row("node2", second), row("node3", third)]));
+    let document = Document::parse(&text).expect("the chart is well-formed");
+    for (class, about) in [("makes-way", "about 44"), ("inside", "about 43"), ("asleep", "about asleep")] {
+        assert_eq!(tooltips(&document, class), [about], "{class}");
+    }
+    let of_domain = of_class(&document, "run")[0];
+    assert_eq!(of_domain.attribute("stroke"), of_class(&document, "inside")[0].attribute("fill"), "of one colour");
+    assert_eq!(of_class(&document, "slot")[0].attribute("stroke"), Some("#d00000"));
+    let words: Vec<&str> =
+        document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
+    for expected in ["42 domain lyon", "43 in lyon", "44 best effort", "45 fixed start", "asleep", "course"] {
+        assert!(words.contains(&expected), "no `{expected}` in {words:?}");
+    }
+    let legend = ["planning domain", "best effort", "fixed start", "reservation", "node asleep"];
+    assert!(legend.iter().all(|entry| words.contains(entry)), "{words:?}");
+    assert!(!words.contains(&"node closed"), "only what there is");
 }
 
 #[test]

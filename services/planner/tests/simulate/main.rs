@@ -5,5 +5,6 @@ mod common;
 mod naive;
 mod policies;
 mod properties;
+mod sleep;
 mod traces;
 mod worked_example;

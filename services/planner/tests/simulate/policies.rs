@@ -12,7 +12,7 @@ use muster_planner::{
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     policy::{BUILT_IN_POLICIES, Policy},
-    resources::NodeSpec,
+    resources::{Count, NodeSpec},
 };
 use muster_swf::{Headers, Trace, TraceJob};
 use std::{collections::BTreeMap, sync::Arc};
@@ -154,6 +154,33 @@ fn on_a_cluster_jobs_run_on_nodes_and_in_its_queues() {
     assert_eq!(workload.dropped_for_size(), 1);
     let simulation = simulate(&machine, &workload, &policy, &mut |_| {}).expect("it can be simulated");
     assert_eq!(starts(&simulation), [0, 10, 1]);
+}
+
+/// With the size of nodes, jobs have the shapes that a user would give them: whole nodes, or cores of one node.
+#[test]
+fn jobs_ask_for_whole_nodes_or_for_cores_of_one() {
+    let nodes = vec![node("n1", 4), node("n2", 4), node("n3", 2)];
+    let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    let machine = Machine::Cluster(Box::new(ClusterConfig { nodes, queues, ..ClusterConfig::default() }));
+    let policy = Arc::new(built_in("easy"));
+    // Three cores of one node, twice; then two whole nodes; then six and twelve processors, which are no number of nodes.
+    let jobs =
+        [job(1, 0, 10, 10, 3), job(2, 0, 10, 10, 3), job(3, 1, 10, 10, 8), job(4, 30, 10, 10, 6), job(5, 30, 5, 5, 10)];
+    let simulated = |nodes_of| {
+        let workload = Workload::in_shapes(&jobs, &Headers::default(), &machine, &policy, nodes_of);
+        let levels = |at: usize| {
+            let request = &workload.jobs()[at].demand.components[0].alternatives[0].requests[0];
+            request.path.iter().map(|level| level.count.clone()).collect::<Vec<_>>()
+        };
+        let paths: Vec<_> = (0..jobs.len()).map(levels).collect();
+        let simulation = simulate(&machine, &workload, &policy, &mut |_| {}).expect("it can be simulated");
+        (paths, starts(&simulation))
+    };
+    let counts = |counts: [u32; 2]| counts.map(Count::exactly).to_vec();
+    let (paths, shaped) = simulated(Some(4));
+    assert_eq!(paths, [counts([1, 3]), counts([1, 3]), counts([2, 4]), vec![], vec![]]);
+    assert_eq!(shaped, [0, 0, 10, 30, 40]);
+    assert!(simulated(None).0.iter().all(Vec::is_empty));
 }
 
 #[test]

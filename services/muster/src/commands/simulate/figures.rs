@@ -3,7 +3,7 @@
 use crate::{
     exit::Failure,
     show::counted,
-    table::{Table, left, right},
+    table::{Cell, Table, left, right},
     terminal,
     values::format_duration,
 };
@@ -39,6 +39,11 @@ pub fn text(summary: &Summary) -> String {
     line("bounded slowdown", format!("mean {mean_bsld:.6}, most {max_bsld:.4}"));
     line("makespan", duration(*makespan as f64));
     line("utilization", format!("{utilization:.6}"));
+    if let Some(energy) = &summary.energy {
+        let (used, awake) = (energy.sleeping.kilowatt_hours(), energy.always_awake.kilowatt_hours());
+        line("energy", format!("{used:.3} kWh, {:.3} kWh less than without sleep", awake - used));
+        line("wake-ups", energy.sleeping.wakes.to_string());
+    }
     text
 }
 
@@ -70,7 +75,7 @@ fn dropped_text(dropped: &Dropped) -> String {
 
 /// Several policies side by side.
 pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
-    let mut table = Table::new([
+    let mut columns = vec![
         left("POLICY"),
         right("MEAN WAIT"),
         right("MEDIAN"),
@@ -81,10 +86,13 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
         right("MAKESPAN"),
         right("UTILIZATION"),
         right("NEVER STARTED"),
-    ]);
+    ];
+    let has_energy = summaries.iter().any(|summary| summary.energy.is_some());
+    columns.extend(has_energy.then(|| [right("KWH"), right("WITHOUT SLEEP"), right("WAKE-UPS")]).into_iter().flatten());
+    let mut table = Table::new(columns);
     for summary in summaries {
         let never = if summary.never_started == 0 { String::new() } else { summary.never_started.to_string() };
-        table.push([
+        let mut row: Vec<Cell> = vec![
             summary.policy.as_str().into(),
             format_duration(summary.mean_wait.round() as i64).into(),
             format_duration(summary.median_wait).into(),
@@ -95,7 +103,14 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
             format_duration(summary.makespan).into(),
             format!("{:.6}", summary.utilization).into(),
             never.into(),
-        ]);
+        ];
+        if let Some(energy) = &summary.energy {
+            let kilowatt_hours =
+                [energy.sleeping, energy.always_awake].map(|one| format!("{:.3}", one.kilowatt_hours()));
+            row.extend(kilowatt_hours.map(Cell::from));
+            row.push(energy.sleeping.wakes.to_string().into());
+        }
+        table.push(row);
     }
     let mut bytes = Vec::new();
     table.write(terminal::layout(), &mut bytes)?;
