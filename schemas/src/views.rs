@@ -225,6 +225,8 @@ pub enum ReasonWord {
     PlannerOff,
     /// No job runs that holds resources for its planning domain.
     DomainNotOpen,
+    /// It could start, but on nodes in more groups than it wants.
+    FewGroups,
 }
 
 /// Why a job waits.
@@ -271,6 +273,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::BufferMissing(_) => (ReasonWord::BufferMissing, None),
             WaitReason::StagingFailed(_) => (ReasonWord::StagingFailed, None),
             WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
+            WaitReason::FewGroups { .. } => (ReasonWord::FewGroups, None),
         };
         Self { code, text: reason.to_string(), job }
     }

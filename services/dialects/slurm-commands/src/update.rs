@@ -61,7 +61,8 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         let invalid = || Failure::plain(format_args!("Invalid job id specified for job {id}"));
         let detail = site.detail(target.job)?.ok_or_else(invalid)?;
         let parts = parts(target, &detail, &named).ok_or_else(invalid)?;
-        let changes = job_updates(update, &parts, &id.to_string(), &now())?;
+        let mut changes = job_updates(update, &parts, &id.to_string(), &now())?;
+        wait_no_longer(&mut changes, site.parameters()?.most_switch_wait_seconds);
         if changes.iter().any(|(_, asked)| asked.needs_operator) && !site.is_operator()? {
             return Err(Failure::plain(format_args!("Access/permission denied for job {id}")));
         }
@@ -75,6 +76,14 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+/// Jobs wait for few switches no longer than the site lets them.
+fn wait_no_longer(changes: &mut [(Option<u32>, JobUpdate)], most_seconds: u64) {
+    let asked = changes.iter_mut().filter_map(|(_, update)| update.change.alternatives.as_mut()).flatten();
+    for few in asked.filter_map(|alternative| alternative.groups.as_mut()) {
+        few.wait_seconds = few.wait_seconds.min(most_seconds);
+    }
 }
 
 /// Makes a running job smaller, and writes the files that give a shell in a job the variables of its new size.
