@@ -285,7 +285,7 @@ fn a_job_gets_disk_neighbours_and_few_switches_and_is_told_what_it_waits_for() {
     };
     let nodes = [node(1, "s1", 100), node(2, "s1", 100), node(3, "s2", 5000), node(4, "s2", 5000)];
     let head = "[cluster]\ndefault_queue = \"debug\"\n[[queues]]\nname = \"debug\"\n\
-                [slurm]\nscheduler_parameters = [\"max_switch_wait=3600\"]\n";
+                [slurm]\nscheduler_parameters = \"max_switch_wait=3600\"\n";
     system.write("cluster.toml", &format!("{head}{}", nodes.join("")));
     system.restart(&["--config", "cluster.toml"]);
     system.ok(&["install-commands", "bin"]);
