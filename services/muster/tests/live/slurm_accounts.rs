@@ -224,13 +224,13 @@ fn a_qos_preempts_another() {
     site.system.write("order.toml", "version = 1\norder = [\"priority\"]\n");
     site.system.ok(&["config", "apply", "--policy", "order.toml"]);
     site.ok("sacctmgr -i add qos low");
-    site.ok("sacctmgr -i add qos gone preemptmode=cancel");
+    site.ok("sacctmgr -i add qos gone preemptmode=cancel gracetime=3600");
     site.ok("sacctmgr -i add qos high priority=100 preempt=low,gone");
     says(
         &site,
-        "sacctmgr -nP show qos high,gone format=name,preempt,preemptmode",
+        "sacctmgr -nP show qos high,gone format=name,preempt,preemptmode,gracetime",
         0,
-        "gone||cancel\nhigh|gone,low|cluster\n",
+        "gone||cancel|01:00:00\nhigh|gone,low|cluster|00:00:00\n",
         "",
     );
     let config = site.ok("scontrol show config");
