@@ -948,6 +948,8 @@ pub struct ShrinkRequest {
     pub nodes: Option<u32>,
     /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
     pub keep: Vec<String>,
+    /// The component that gives them up, from 0; a job with several components needs it.
+    pub component: Option<u32>,
 }
 
 /// Files of a policy have mistakes, so the policy in force stays.

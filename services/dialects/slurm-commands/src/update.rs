@@ -69,7 +69,7 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         for (component, asked) in changes {
             let is_own = detail.job.owner == site.caller()?;
             if let Some(kept) = &asked.kept {
-                shrink(site, id, &detail, kept)?;
+                shrink(site, id, &detail, &ShrinkRequest { component, ..kept.clone() })?;
             }
             carry_out(site, Target { component, ..target }, asked, &detail, is_own)
                 .map_err(|error| refusal(site, id, &error))?;
@@ -90,8 +90,8 @@ fn wait_no_longer(changes: &mut [(Option<u32>, JobUpdate)], most_seconds: u64) {
 fn shrink(site: &mut Site, id: &IdExpression, detail: &JobDetail, kept: &ShrinkRequest) -> Result<(), Failure> {
     let job = detail.job.id;
     site.client.shrink(CommandId::new_now(), job, kept).map_err(|error| refusal(site, id, &error))?;
-    // Outside of a job there are no variables to replace.
-    if variable("SLURM_JOBID").is_none() {
+    // Outside of a job there are no variables to replace, and those of components are not about one of them.
+    if variable("SLURM_JOBID").is_none() || detail.spec.components.len() > 1 {
         return Ok(());
     }
     let Some(detail) = site.detail(job)? else { return Ok(()) };

@@ -22,11 +22,11 @@ fn running() -> (Cluster, JobId, RunId) {
 }
 
 fn to(job: JobId, nodes: u32) -> Command {
-    Command::ShrinkJob { job, nodes: Some(nodes), keep: Vec::new() }
+    Command::ShrinkJob { job, nodes: Some(nodes), keep: Vec::new(), component: None }
 }
 
 fn keeping(job: JobId, keep: &[&str]) -> Command {
-    Command::ShrinkJob { job, nodes: None, keep: keep.iter().map(ToString::to_string).collect() }
+    Command::ShrinkJob { job, nodes: None, keep: keep.iter().map(ToString::to_string).collect(), component: None }
 }
 
 /// A step with a task on each of these nodes.
@@ -130,7 +130,7 @@ fn what_cannot_become_smaller_is_refused_and_stays_as_it_is() {
     cluster.refused(&ada, to(id, 0), RefusalCode::Invalid, "keeps at least its first node");
     cluster.refused(&ada, to(id, 4), RefusalCode::Conflict, "has 3 nodes and cannot grow to 4");
     cluster.refused(&user("bob"), to(id, 1), RefusalCode::PermissionDenied, "");
-    let both = Command::ShrinkJob { job: id, nodes: Some(1), keep: vec!["node1".into()] };
+    let both = Command::ShrinkJob { job: id, nodes: Some(1), keep: vec!["node1".into()], component: None };
     cluster.refused(&ada, both, RefusalCode::Invalid, "either a number of nodes or their names");
     let waiting = cluster.submit("ada", job(2, 4));
     cluster.refused(&ada, to(waiting, 1), RefusalCode::Conflict, "does not run");
@@ -161,4 +161,33 @@ fn a_job_goes_on_if_a_node_is_lost_that_it_gives_up() {
     killed(&mut cluster, run, "node1");
     assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
     cluster.assert_replays();
+}
+
+/// SL-M-07: one component becomes smaller, the others stay as they are; it keeps its first node.
+#[test]
+fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 4);
+    let mut wide = job(2, 4).components.remove(0);
+    wide.launch.program = Program::None;
+    spec.components.push(wide);
+    let id = cluster.submit("ada", spec);
+    let run = cluster.start_components(id, &[&["node1"], &["node2", "node3"]], 4);
+    let of = |component, nodes| Command::ShrinkJob { job: id, nodes: Some(nodes), keep: Vec::new(), component };
+    let ada = user("ada");
+    cluster.refused(&ada, of(None, 1), RefusalCode::Conflict, "it must be said which one");
+    cluster.refused(&ada, of(Some(2), 1), RefusalCode::NotFound, "has no component 2");
+    cluster.refused(&ada, of(Some(1), 3), RefusalCode::Conflict, "component 1 of job 1 has 2 nodes and cannot grow to 3");
+    cluster.refused(&ada, of(Some(0), 0), RefusalCode::Invalid, "keeps at least its first node");
+    cluster.ok(&ada, of(Some(1), 1));
+    assert_eq!(kept(&cluster, run), ["node1", "node2"]);
+    let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+    let part = cluster.part(run, "node3");
+    let events = cluster.ok(&executor("node3"), Command::NodeEnded { part, exit: exit.clone() });
+    assert!(matches!(events.last(), Some(Event::RunShrunk { .. })), "{events:?}");
+    assert_eq!(free(&cluster, "node3"), 4);
+    // A component that ends while it gives up nodes ends as a whole.
+    let mut cluster_of_two = Cluster::new();
+    std::mem::swap(&mut cluster, &mut cluster_of_two);
+    cluster_of_two.assert_replays();
 }

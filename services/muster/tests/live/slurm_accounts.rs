@@ -270,7 +270,7 @@ fn minutes_of_an_account_are_used_up() {
         "|cpu=90|10:00:00\nroot||\n",
         "",
     );
-    says(&site, "sshare -hP -A test -o account,user,grptresmins | head -n 1", 0, "test||cpu=90\n", "");
+    says(&site, "sshare -n -P -A test -a -o account,user,grptresmins | head -n 1", 0, " test||cpu=90\n", "");
     says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
     says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
     let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));

@@ -367,9 +367,9 @@ fn a_running_job_keeps_a_number_of_nodes_or_those_that_are_named() {
         Ok::<_, Failure>(changed.kept.expect("it is about nodes"))
     };
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(kept("NumNodes=2"), Ok(ShrinkRequest { nodes: Some(2), keep: Vec::new() }));
+    assert_eq!(kept("NumNodes=2"), Ok(ShrinkRequest { nodes: Some(2), ..ShrinkRequest::default() }));
     for key in ["NodeList", "ReqNodeList"] {
-        let expected = ShrinkRequest { nodes: None, keep: names(&["n1", "n3"]) };
+        let expected = ShrinkRequest { keep: names(&["n1", "n3"]), ..ShrinkRequest::default() };
         assert_eq!(kept(&format!("{key}=n[1,3]")), Ok(expected));
     }
     assert!(kept("NumNodes=1-2").is_err(), "a job that runs has no range");
