@@ -4,10 +4,10 @@ use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
-    command::{Command, RefusalCode},
-    event::{EndCause, Event, ShrinkReason, StopReason},
-    job::{ExitStatus, JobState, Outcome, Usage},
-    resources::IndexSet,
+    command::{Command, JobSelection, RefusalCode, Reply, Start},
+    event::{Actor, EndCause, Event, ShrinkReason, StopReason},
+    job::{ExitStatus, JobState, Outcome, Program, Usage},
+    resources::{IndexSet, Placement},
     steps::{StepGroup, StepPlace, StepProgram, StepSpec},
 };
 
@@ -172,7 +172,7 @@ fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
     wide.launch.program = Program::None;
     spec.components.push(wide);
     let id = cluster.submit("ada", spec);
-    let run = cluster.start_components(id, &[&["node1"], &["node2", "node3"]], 4);
+    let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
     let of = |component, nodes| Command::ShrinkJob { job: id, nodes: Some(nodes), keep: Vec::new(), component };
     let ada = user("ada");
     cluster.refused(&ada, of(None, 1), RefusalCode::Conflict, "it must be said which one");
@@ -186,8 +186,47 @@ fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
     let events = cluster.ok(&executor("node3"), Command::NodeEnded { part, exit: exit.clone() });
     assert!(matches!(events.last(), Some(Event::RunShrunk { .. })), "{events:?}");
     assert_eq!(free(&cluster, "node3"), 4);
-    // A component that ends while it gives up nodes ends as a whole.
-    let mut cluster_of_two = Cluster::new();
-    std::mem::swap(&mut cluster, &mut cluster_of_two);
-    cluster_of_two.assert_replays();
+    assert_eq!(cluster.state.run(run).map(|run| (run.stopping, run.parts.len())), Some((None, 2)));
+    cluster.assert_replays();
+}
+
+/// SL-I-06: a component that is ended while it gives up a node gives back both at its end, whichever node is last.
+#[test]
+fn a_component_that_ends_while_it_gives_up_nodes_leaves_nothing_behind() {
+    for last in ["node2", "node3"] {
+        let mut cluster = Cluster::new();
+        let mut spec = job(1, 4);
+        let mut wide = job(2, 4).components.remove(0);
+        wide.launch.program = Program::None;
+        spec.components.push(wide);
+        let id = cluster.submit("ada", spec);
+        let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
+        let smaller = Command::ShrinkJob { job: id, nodes: Some(1), keep: Vec::new(), component: Some(1) };
+        cluster.ok(&user("ada"), smaller.clone());
+        let only = JobSelection::Component { job: id, component: 1 };
+        cluster.ok(&user("ada"), Command::Cancel { jobs: only });
+        cluster.refused(&user("ada"), smaller, RefusalCode::Conflict, "is being ended");
+        let first = if last == "node2" { "node3" } else { "node2" };
+        for node in [first, last] {
+            let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+            let part = cluster.part(run, node);
+            cluster.ok(&executor(node), Command::NodeEnded { part, exit });
+        }
+        assert_eq!((free(&cluster, "node2"), free(&cluster, "node3")), (4, 4), "{last} is the last");
+        assert_eq!(kept(&cluster, run), ["node1"]);
+        cluster.assert_replays();
+    }
+}
+
+/// Starts a job with these nodes for each of its components.
+fn start_components(cluster: &mut Cluster, id: JobId, nodes: &[&[&str]]) -> RunId {
+    let components = nodes.iter().flat_map(|nodes| cluster.placement(nodes, 4).components).collect();
+    let run = cluster.state.next_run();
+    let start = Start { job: id, placement: Placement { components } };
+    let planned = cluster.run(&Actor::Planner, commit(vec![start]));
+    assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
+    for node in nodes.concat() {
+        cluster.ok(&executor(node), Command::NodeStarted { part: cluster.part(run, node) });
+    }
+    run
 }
