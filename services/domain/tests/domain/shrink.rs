@@ -177,13 +177,13 @@ fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
     let ada = user("ada");
     cluster.refused(&ada, of(None, 1), RefusalCode::Conflict, "it must be said which one");
     cluster.refused(&ada, of(Some(2), 1), RefusalCode::NotFound, "has no component 2");
-    cluster.refused(&ada, of(Some(1), 3), RefusalCode::Conflict, "component 1 of job 1 has 2 nodes and cannot grow to 3");
+    cluster.refused(&ada, of(Some(1), 3), RefusalCode::Conflict, "has 2 nodes and cannot grow to 3");
     cluster.refused(&ada, of(Some(0), 0), RefusalCode::Invalid, "keeps at least its first node");
     cluster.ok(&ada, of(Some(1), 1));
     assert_eq!(kept(&cluster, run), ["node1", "node2"]);
     let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
     let part = cluster.part(run, "node3");
-    let events = cluster.ok(&executor("node3"), Command::NodeEnded { part, exit: exit.clone() });
+    let events = cluster.ok(&executor("node3"), Command::NodeEnded { part, exit });
     assert!(matches!(events.last(), Some(Event::RunShrunk { .. })), "{events:?}");
     assert_eq!(free(&cluster, "node3"), 4);
     assert_eq!(cluster.state.run(run).map(|run| (run.stopping, run.parts.len())), Some((None, 2)));

@@ -210,7 +210,7 @@ impl<'a> Placer<'a> {
         let scope = Scope { queue_nodes, taken_nodes, default_memory_per_core_bytes, order: &order };
         let mut free = Free::new(nodes, licences);
         let mut place =
-            |alternative| place_alternative(&mut free, &scope, number, alternative, &mut Undo::default());
+            |alternative: &Alternative| place_alternative(&mut free, &scope, number, alternative, &mut Undo::default());
         // It has decided when the job starts, so nothing is gained by waiting for nodes that are closer together.
         place(alternative).or_else(|| place(&Alternative { groups: None, ..alternative.clone() }))
     }

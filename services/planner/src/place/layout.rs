@@ -80,8 +80,7 @@ impl<'w> Wish<'w> {
         if let Some(placed) = groups.iter().find_map(|group| self.place(group.clone())) {
             return Some(placed);
         }
-        let cores = |group: &Part| group.iter().map(|node| node.cores.len()).sum::<u64>();
-        let sizes: [&dyn Fn(&Part) -> u64; 2] = [&|group| group.len() as u64, &cores];
+        let sizes: [fn(&Part) -> u64; 2] = [nodes_of, cores_of];
         (2..=most).find_map(|count| {
             sizes.iter().find_map(|size| {
                 groups.sort_by_key(|group| Reverse(size(group)));
@@ -139,10 +138,19 @@ impl<'w> Wish<'w> {
             true => all.fold((0, 0), |sum: (usize, usize), own| {
                 (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1))
             }),
-            false => all.fold((1, 1), |most, own| (most.0.max(own.0), most.1.max(own.1))),
+            // They may share nodes.
+            false => all.fold((0, 0), |sum, own| (sum.0.max(own.0), sum.1.saturating_add(own.1))),
         };
-        (least.max(1), most.min(there_are))
+        (least.max(1), most.max(1).min(there_are))
     }
+}
+
+fn nodes_of(part: &Part) -> u64 {
+    part.len() as u64
+}
+
+fn cores_of(part: &Part) -> u64 {
+    part.iter().map(|node| node.cores.len()).sum()
 }
 
 /// The least and the most nodes of a request that asks for a number of them.
