@@ -315,7 +315,7 @@ fn a_component_becomes_smaller_and_its_steps_see_it() {
     site.system.wait_until("the component is smaller", || size() == smaller);
     site.system.write("go", "");
     let said = || site.system.read(&format!("slurm-{job}.out"));
-    site.system.wait_until("the script goes on", || said().matches("with node").count() == 2);
+    site.system.wait_until("the script continues", || said().matches("with node").count() == 2);
     let said = said();
     let mut lines: Vec<&str> = said.lines().collect();
     lines.sort_unstable();

@@ -1,7 +1,7 @@
 //! Jobs that want nodes in few groups, and take others once they have waited long enough (SL-C-12).
 //!
 //! The wait counts from when a job could first have started in more groups. The log keeps that time: it is in the reason
-//! why the job waits. A job that could no longer start in any groups, or is not looked at, begins anew.
+//! why the job waits. A job that could no longer start in any groups, or is not looked at, begins again.
 
 use super::Cycle;
 use crate::{engine::Engine, queue::Place, search::Search};

@@ -139,7 +139,7 @@ impl<'w> Wish<'w> {
                 (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1))
             }),
             // They may share nodes.
-            false => all.fold((0, 0), |sum, own| (sum.0.max(own.0), sum.1.saturating_add(own.1))),
+            false => all.fold((0, 0), |sum: (usize, usize), own| (sum.0.max(own.0), sum.1.saturating_add(own.1))),
         };
         (least.max(1), most.max(1).min(there_are))
     }

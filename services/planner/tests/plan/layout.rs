@@ -20,7 +20,7 @@ fn in_a_row(request: Request) -> JobSpec {
     job_of(component(vec![Alternative { requests: vec![request], contiguous: true, ..Alternative::default() }]))
 }
 
-/// A job of whole nodes on at most so many switches, which waits a minute for that.
+/// A job of whole nodes on this many switches or fewer, which waits a minute for that.
 fn on_switches(count: u32, most: u32) -> JobSpec {
     let groups = Some(FewGroups { property: "switch".into(), most, wait_seconds: 60 });
     let requests = vec![on_nodes(count)];

@@ -45,7 +45,7 @@ pub(super) fn alternatives(
 /// The longest wait for few switches that a job can ask for, in seconds: a year.
 const LONGEST_WAIT_SECONDS: u64 = 365 * 86_400;
 
-/// A wish for nodes on at most so many switches; `None` for 0. A job that does not say how long it waits for them waits as
+/// A wish for nodes on this many switches or fewer; `None` for 0. A job that does not say how long it waits for them waits as
 /// long as it may.
 pub fn few_switches(most: u32, wait_seconds: Option<u64>) -> Option<FewGroups> {
     let wait_seconds = wait_seconds.map_or(LONGEST_WAIT_SECONDS, |seconds| seconds.min(LONGEST_WAIT_SECONDS));
