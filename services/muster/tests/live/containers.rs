@@ -163,7 +163,8 @@ fn make_image_of_machine(folder: &Path) -> String {
             Ok(to) => symlink(to, root.join(name)).expect("a link"),
             Err(_) if own.is_dir() => {
                 fs::create_dir(root.join(name)).expect("a folder");
-                mounts.push(serde_json::json!({"destination": own, "type": "none", "source": own, "options": ["rbind"]}));
+                mounts
+                    .push(serde_json::json!({"destination": own, "type": "none", "source": own, "options": ["rbind"]}));
             }
             Err(_) => {}
         }

@@ -13,8 +13,7 @@ impl Engine {
         let class = self.classes.get(self.queue.class_at(place)?);
         let patience = class.patience.as_ref().filter(|patience| patience.demand.sharing.is_none())?;
         let ways = self.open_ways(place);
-        let search =
-            Search { known: cycle.known(&patience.demand), ways: ways.as_deref(), ..self.search(cycle.now) };
+        let search = Search { known: cycle.known(&patience.demand), ways: ways.as_deref(), ..self.search(cycle.now) };
         let placement = search.at(&patience.demand, cycle.now)?;
         let begins = patience.until(cycle.now);
         let tells_reasons = self.tells_reasons;

@@ -135,9 +135,9 @@ impl<'w> Wish<'w> {
         let of = |(request, _): &(&Request, Demand)| counted_nodes(request).unwrap_or((1, there_are));
         let all = self.demands.iter().map(of);
         let (least, most) = match self.alternative.scatter {
-            true => all.fold((0, 0), |sum: (usize, usize), own| {
-                (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1))
-            }),
+            true => {
+                all.fold((0, 0), |sum: (usize, usize), own| (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1)))
+            }
             // They may share nodes.
             false => all.fold((0, 0), |sum: (usize, usize), own| (sum.0.max(own.0), sum.1.saturating_add(own.1))),
         };

@@ -24,7 +24,9 @@ pub(super) struct Extras<'s> {
 impl<'s> Extras<'s> {
     /// Those of a class, and its limits.
     pub fn of_class(class: &'s mut ClassSpec) -> (&'s mut UseLimits, Self) {
-        let ClassSpec { limits, priority, refuses_hopeless, preempts, cancels_preempted, preemption_grace_seconds, .. } = class;
+        let ClassSpec {
+            limits, priority, refuses_hopeless, preempts, cancels_preempted, preemption_grace_seconds, ..
+        } = class;
         let extras = Self {
             priority: Some(priority),
             refuses_hopeless: Some(refuses_hopeless),

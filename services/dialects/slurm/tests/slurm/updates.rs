@@ -215,9 +215,13 @@ fn disk_neighbours_and_switches_are_changed_as_what_the_job_asks_for() {
     assert_eq!(tmp("1G"), Some(features::with_tmp_disk(1024)));
     let both = asked("features=knl mintmpdisknode=5 mintmpdisknode=7").requests[0].filter.clone();
     assert_eq!(both, Some(NodeFilter::All(vec![NodeFilter::Has("knl".into()), features::with_tmp_disk(7)])));
-    assert_eq!(asked("features=knl mintmpdisknode=5 mintmpdisknode=0").requests[0].filter, Some(NodeFilter::Has("knl".into())));
+    assert_eq!(
+        asked("features=knl mintmpdisknode=5 mintmpdisknode=0").requests[0].filter,
+        Some(NodeFilter::Has("knl".into()))
+    );
     assert!(asked("contiguous=yes").contiguous);
-    let few = |text: &str| asked(&format!("switches={text}")).groups.map(|few| (few.property, few.most, few.wait_seconds));
+    let few =
+        |text: &str| asked(&format!("switches={text}")).groups.map(|few| (few.property, few.most, few.wait_seconds));
     assert_eq!(few("2@1:00:00"), Some(("switch".into(), 2, 3600)));
     assert_eq!(few("3@60 switches=2"), Some(("switch".into(), 2, 60)), "it waits as long as before");
     assert!(changed(view(json!({})), "switches=x").is_err());
