@@ -258,8 +258,15 @@ fn an_open_mpi_program_in_containers_is_one_world() {
             return;
         }
         let image = make_image_of_machine(&site.system.path("machine"));
-        let words = ["slurm", "srun", "--mpi=pmix", "-N2", "-n4", "--container", &image, "./ring"];
+        // Otherwise the library warns that tasks in containers cannot read each other's memory.
+        let export = "--export=ALL,OMPI_MCA_btl_vader_single_copy_mechanism=none";
+        let words = ["slurm", "srun", "--mpi=pmix", export, "-N2", "-n4", "--container", &image, "./ring"];
         let Output { status, stdout, stderr } = site.system.run_as_nobody(&words);
+        if runtime.ends_with("/runc") {
+            assert_ne!(status, 0, "{stdout}");
+            assert!(stderr.contains("`--mpi=pmix` needs crun"), "{stderr}");
+            continue;
+        }
         assert_eq!((status, stderr.as_str()), (0, ""), "{runtime}: {stdout}");
         assert_eq!(mpi::sorted(&stdout), mpi::ring(&["node1", "node1", "node2", "node2"]), "{runtime}");
         site.is_clean();
