@@ -118,7 +118,7 @@ fn show(
         Entity::Federation => Ok("No federation\n".to_owned()),
         Entity::Daemons => show_daemons(site),
         Entity::AssociationManager => show_associations(site),
-        Entity::Topology => Ok(scontrol::topology(&shown::nodes(site)?)),
+        Entity::Topology => Ok(scontrol::topology(shown::nodes(site)?.iter().map(|node| &**node))),
     }
 }
 

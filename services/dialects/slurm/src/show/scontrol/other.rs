@@ -29,7 +29,7 @@ pub fn daemons(has_controller: bool, has_node: bool) -> String {
 }
 
 /// The switches and their nodes, by the nodes' property `switch` (SL-C-12).
-pub fn topology(nodes: &[NodeRecord]) -> String {
+pub fn topology<'n>(nodes: impl IntoIterator<Item = &'n NodeRecord>) -> String {
     let mut switches: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in nodes {
         if let Some(switch) = &node.switch {
