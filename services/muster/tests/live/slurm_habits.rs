@@ -307,10 +307,11 @@ fn a_job_gets_disk_neighbours_and_few_switches_and_is_told_what_it_waits_for() {
     // Two nodes are free, on two switches and not in a row.
     let few = submit("-N2 --switches=1@30:00");
     let row = submit("-N2 --contiguous");
-    let shown = site.ok(&format!("scontrol show job {few}"));
-    assert!(shown.contains("Switches=1@00:30:00") && shown.contains("JobState=PENDING Reason=Resources"), "{shown}");
     let is_told = || site.system.ok(&["explain", &few]).contains("closer together");
     site.system.wait_until("the wait is explained", is_told);
+    let shown = || site.ok(&format!("scontrol show job {few}"));
+    assert!(shown().contains("Switches=1@00:30:00"), "{}", shown());
+    site.system.wait_until("the reason is told", || shown().contains("JobState=PENDING Reason=Resources"));
     assert!(site.ok(&format!("scontrol show job {row}")).contains("Contiguous=1"));
     site.ok(&format!("scancel {few} {middle}"));
     site.system.wait_for_state(&row, "running");
