@@ -115,6 +115,9 @@ pub struct ClassSpec {
     pub preempts: Vec<String>,
     /// Whether a job of this class that makes way is cancelled; otherwise it is put back into the queue if it may be.
     pub cancels_preempted: bool,
+    /// How much longer than other jobs a job of this class that makes way has between SIGTERM and SIGKILL, in seconds; 0 to
+    /// 86,400.
+    pub preemption_grace_seconds: u32,
 }
 
 /// Limits of jobs. Each component counts as one job, and so does each task of an array (SL-L-01).

@@ -439,6 +439,8 @@ pub enum Command {
         nodes: Option<u32>,
         /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
         keep: Vec<String>,
+        /// The component that gives them up; a job with several needs it.
+        component: Option<u32>,
     },
     /// Set a trigger, whose program runs as the caller. Everybody for nodes and for their own jobs, operators for all jobs.
     SetTrigger {

@@ -643,6 +643,11 @@ pub enum WaitReason {
     PlannerOff,
     /// No job runs that holds resources for its planning domain: which domain.
     DomainNotOpen(String),
+    /// It could start, but on nodes in more groups than it wants (SL-C-12).
+    FewGroups {
+        /// From then on it takes them.
+        until: Timestamp,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -689,6 +694,7 @@ impl fmt::Display for WaitReason {
             Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
             Self::DomainNotOpen(name) => write!(f, "no job runs that holds resources for planning domain {name}"),
+            Self::FewGroups { until } => write!(f, "waits until {until} for nodes that are closer together"),
         }
     }
 }

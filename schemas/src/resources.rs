@@ -307,6 +307,29 @@ pub struct Alternative {
     /// Processor time that it asks for in all, in seconds. Policies order by it and charge it; nothing ends a job that uses
     /// more.
     pub cpu_seconds: Option<u64>,
+    /// Whether its nodes follow each other in the order of the cluster's nodes, with no other node between them (SL-C-12).
+    pub contiguous: bool,
+    /// In how few groups its nodes are to be, and how long it waits for that (SL-C-12).
+    pub groups: Option<FewGroups>,
+}
+
+/// A wish for nodes in few groups. It ends some time after the job could have started on nodes in more groups.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FewGroups {
+    /// The property whose value names a node's group, such as `switch`. Nodes without it form a group of their own.
+    pub property: String,
+    /// At most this many groups, at least 1.
+    pub most: u32,
+    /// How long the job waits for so few once it could start in more, in seconds; 0 to 31,536,000.
+    pub wait_seconds: u64,
+}
+
+impl Alternative {
+    /// Whether it matters how its nodes lie to each other.
+    pub fn has_layout(&self) -> bool {
+        self.contiguous || self.groups.is_some()
+    }
 }
 
 /// The specification of a node.

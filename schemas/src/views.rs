@@ -225,6 +225,8 @@ pub enum ReasonWord {
     PlannerOff,
     /// No job runs that holds resources for its planning domain.
     DomainNotOpen,
+    /// It could start, but on nodes in more groups than it wants.
+    FewGroups,
 }
 
 /// Why a job waits.
@@ -271,6 +273,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::BufferMissing(_) => (ReasonWord::BufferMissing, None),
             WaitReason::StagingFailed(_) => (ReasonWord::StagingFailed, None),
             WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
+            WaitReason::FewGroups { .. } => (ReasonWord::FewGroups, None),
         };
         Self { code, text: reason.to_string(), job }
     }
@@ -945,6 +948,8 @@ pub struct ShrinkRequest {
     pub nodes: Option<u32>,
     /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
     pub keep: Vec<String>,
+    /// The component that gives them up, from 0; a job with several components needs it.
+    pub component: Option<u32>,
 }
 
 /// Files of a policy have mistakes, so the policy in force stays.

@@ -60,6 +60,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         refuses_hopeless: true,
         preempts: Vec::new(),
         cancels_preempted: false,
+        preemption_grace_seconds: 0,
     };
     vec![
         Event::AccountsChanged {

@@ -503,6 +503,9 @@ pub enum JobCommand {
         /// It keeps these nodes, among them its first
         #[arg(long, value_name = "NODES", group = "kept")]
         keep: Option<String>,
+        /// The component that gives them up, from 0; for a job with several
+        #[arg(long, value_name = "N")]
+        component: Option<u32>,
         /// The job
         id: JobId,
     },

@@ -364,7 +364,7 @@ impl JobOptions {
             requests: vec![request],
             walltime_seconds: self.time,
             licences: self.licences.clone().unwrap_or_default(),
-            scatter: false,
+            ..Alternative::default()
         }
     }
 

@@ -55,7 +55,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             control::requeue(&access, &jobs, hold, not_before)
         }
         Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
-        Command::ShrinkJob { job, nodes, keep } => shrink::shrink(&access, job, nodes, &keep),
+        Command::ShrinkJob { job, nodes, keep, component } => shrink::shrink(&access, job, component, nodes, &keep),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
         Command::DrainNodes { nodes, reason, is_down: false } => nodes::decide::drain(&access, &nodes, &reason),
         Command::DrainNodes { nodes, reason, is_down: true } => nodes::decide::take_down(&access, &nodes, &reason),

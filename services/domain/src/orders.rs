@@ -129,6 +129,10 @@ fn stop(state: &State, run: &Run, part: PartId) -> OrderSeed {
 fn stop_for(state: &State, run: &Run, part: PartId, reason: StopReason) -> OrderSeed {
     let grace_seconds = match reason {
         StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
+        StopReason::Preempted => {
+            let more = state.job(run.job).map_or(0, |job| state.accounts().preemption_grace_seconds(job));
+            kill_grace(state, run).saturating_add(more)
+        }
         _ => kill_grace(state, run),
     };
     OrderSeed::Stop { part, reason, grace_seconds }

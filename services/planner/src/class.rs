@@ -5,7 +5,7 @@ use crate::{
     model::{ComponentDemand, Demand},
 };
 use muster_domain::requests;
-use muster_schemas::{cluster::ClusterSettings, job::WaitReason, resources::Alternative};
+use muster_schemas::{Timestamp, cluster::ClusterSettings, job::WaitReason, resources::Alternative};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -33,6 +33,34 @@ pub(crate) struct Class {
     pub judgement: u64,
     /// If there is a choice, which ways of each component can never be served.
     pub hopeless_ways: Vec<Vec<bool>>,
+    /// How long it waits for nodes in few groups, if it wants those.
+    pub patience: Option<Patience>,
+}
+
+/// How long a job waits for nodes in few groups (SL-C-12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// Its demand once it takes nodes in any groups.
+    pub demand: Arc<Demand>,
+    wait_seconds: u64,
+}
+
+impl Patience {
+    fn of(demand: &Demand) -> Option<Self> {
+        let ways = demand.components.iter().flat_map(|component| component.alternatives.iter());
+        let wait_seconds = ways.filter_map(|way| way.groups.as_ref()).map(|few| few.wait_seconds).max()?;
+        let mut anywhere = demand.clone();
+        for component in &mut anywhere.components {
+            let ways = component.alternatives.iter();
+            component.alternatives = ways.map(|way| Alternative { groups: None, ..way.clone() }).collect();
+        }
+        Some(Self { demand: Arc::new(anywhere), wait_seconds })
+    }
+
+    /// Until when a job waits that could have started at this time.
+    pub fn until(&self, possible: Timestamp) -> Timestamp {
+        possible.plus_seconds(i64::try_from(self.wait_seconds).unwrap_or(i64::MAX))
+    }
 }
 
 impl Class {
@@ -166,7 +194,7 @@ impl Classes {
         let least_cores = least_cores(demand, &size);
         let ways = ways(demand, settings);
         let least = least_of(&ways);
-        let (demand_of_class, hopeless_ways) = (demand.clone(), Vec::new());
+        let (demand_of_class, hopeless_ways, patience) = (demand.clone(), Vec::new(), Patience::of(demand));
         let class = Class {
             demand: demand_of_class,
             uses: 1,
@@ -177,6 +205,7 @@ impl Classes {
             hopeless: None,
             judgement: 0,
             hopeless_ways,
+            patience,
         };
         let id = match self.unused.pop() {
             Some(id) => {

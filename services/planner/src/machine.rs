@@ -16,7 +16,7 @@ use crate::{
 use muster_domain::sharing::Sharing;
 use muster_schemas::{
     NodeId, Timestamp,
-    resources::{IndexSet, NodeShare, NodeSpec, Placement},
+    resources::{Alternative, IndexSet, NodeShare, NodeSpec, Placement},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -74,6 +74,12 @@ impl Licence {
 impl Machine {
     pub fn nodes(&self) -> &[MachineNode] {
         &self.nodes
+    }
+
+    /// All nodes in their order, if an alternative wants nodes that follow each other; otherwise nothing.
+    pub fn order_for(&self, alternative: &Alternative) -> Vec<NodeId> {
+        let nodes = self.nodes.iter().filter(|_| alternative.contiguous);
+        nodes.filter(|node| node.is_real()).map(|node| node.id).collect()
     }
 
     /// The nodes with their numbers, those of less weight first; `None` if all weigh the same.

@@ -10,6 +10,7 @@ mod inside;
 mod modes;
 mod now_index;
 mod offers;
+mod patience;
 mod preempt;
 mod promises;
 mod quotas;
@@ -111,6 +112,7 @@ impl Engine {
             beyond_users_most: self.beyond_users_most(),
             quota_hints: HashMap::new(),
             quota_places: Vec::new(),
+            patient: BTreeMap::new(),
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
@@ -162,6 +164,7 @@ impl Engine {
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
+        self.tell_the_patient(&mut cycle);
         self.tell_the_hopeless(&mut cycle);
         self.forget_promises_for_now(&mut cycle);
         if cycle.plan.is_cut_short {
@@ -296,8 +299,13 @@ impl Engine {
         true
     }
 
-    /// Where a job fits if it starts now. After one that does not fit, equal jobs are not searched for again.
+    /// Where a job fits if it starts now.
     fn place_now(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
+        self.place_as_asked(cycle, place).or_else(|| self.place_in_more_groups(cycle, place))
+    }
+
+    /// The same as it is asked for. After a job that does not fit, equal jobs are not searched for again.
+    fn place_as_asked(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
         let class_id = self.queue.class_at(place)?;
         if self.classes.has_failed(class_id, self.passes) {
             return None;

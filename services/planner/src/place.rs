@@ -7,6 +7,7 @@
 
 mod apart;
 mod enough;
+mod layout;
 mod part;
 mod path;
 mod scope;
@@ -40,6 +41,24 @@ pub fn place_alternative<'a>(
         return None;
     }
     let mut own_undo = Undo::default();
+    let placement = match alternative.has_layout() {
+        true => layout::place_together(free, scope, number, alternative, &mut own_undo)?,
+        false => place_anywhere(free, scope, number, alternative, &mut own_undo)?,
+    };
+    free.take_licences(&alternative.licences, &mut own_undo);
+    undo.append(own_undo);
+    Some(placement)
+}
+
+/// The same for its requests alone, on any nodes.
+fn place_anywhere<'a>(
+    free: &mut Free<'a>,
+    scope: &Scope,
+    number: u32,
+    alternative: &Alternative,
+    undo: &mut Undo<'a>,
+) -> Option<ComponentPlacement> {
+    let mut own_undo = Undo::default();
     let default_request = [Request::default()];
     let requests = if alternative.requests.is_empty() { &default_request[..] } else { &alternative.requests[..] };
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
@@ -71,7 +90,6 @@ pub fn place_alternative<'a>(
     if alternative.scatter {
         placement.shares.sort_by_key(|share| share.node);
     }
-    free.take_licences(&alternative.licences, &mut own_undo);
     undo.append(own_undo);
     Some(placement)
 }

@@ -553,6 +553,7 @@ fn is_blocked(reason: Option<&WaitReason>) -> bool {
         Some(
             WaitReason::Resources(_)
                 | WaitReason::Reserved { .. }
+                | WaitReason::FewGroups { .. }
                 | WaitReason::BehindJob(_)
                 | WaitReason::ExternalPlanner(_)
                 | WaitReason::PlannerFailed(_)

@@ -48,6 +48,8 @@ pub(crate) struct Entry {
     pub looked_at: Option<usize>,
     /// Why it waits, as far as that is already known: see [`Queue::set_known_reason`].
     pub known_reason: Option<Arc<WaitReason>>,
+    /// Until when it waits for nodes in few groups, while it could start in more.
+    pub patient_until: Option<Timestamp>,
     block: u32,
 }
 
@@ -322,6 +324,10 @@ impl Queue {
         let Some(place) = self.place_of(id) else { return };
         self.told[place as usize] = reason.as_deref().is_some_and(is_lack);
         if let Some(entry) = self.get_mut(place) {
+            entry.patient_until = match reason.as_deref() {
+                Some(WaitReason::FewGroups { until }) => Some(*until),
+                _ => None,
+            };
             entry.known_reason = reason;
         }
         self.known_judgements[place as usize] = 0;
@@ -381,6 +387,7 @@ impl Queue {
             activation: job.activation,
             looked_at: None,
             known_reason: None,
+            patient_until: None,
             block,
         };
         let place = self.free.pop().unwrap_or_else(|| {

@@ -130,6 +130,7 @@ impl<'s> Search<'s> {
                 queue_nodes: self.queue_nodes(component),
                 taken_nodes: &nobody,
                 default_memory_per_core_bytes: self.default_memory_per_core_bytes,
+                order: &[],
             };
             Some(each.wanted(free.iter(), &scope)).filter(|wanted| wanted.able.len() >= wanted.nodes)
         };
@@ -204,6 +205,7 @@ impl<'s> Search<'s> {
             queue_nodes: self.queue_nodes(component),
             taken_nodes: &taken.nodes,
             default_memory_per_core_bytes: self.default_memory_per_core_bytes,
+            order: &self.machine.order_for(alternative),
         };
         place::place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
     }
@@ -278,8 +280,16 @@ impl<'s> Search<'s> {
     /// The first moment from `from` on, and before `bound`, at which the demand fits, and where. For a job with one
     /// component it takes the best alternative, the first of equal ones; several components start together at the first
     /// moment at which all fit.
+    /// A job that wants nodes in few groups starts in more once it has waited long enough since it could have started so.
     pub fn earliest(&self, class: &Class, from: Timestamp, bound: Timestamp) -> Option<Found> {
-        self.earliest_start(&class.demand, from, bound)
+        let found = self.earliest_start(&class.demand, from, bound);
+        let Some(patience) = &class.patience else { return found };
+        let Some(possible) = self.earliest_start(&patience.demand, from, bound) else { return found };
+        let until = patience.until(possible.start);
+        if found.as_ref().is_some_and(|found| found.start <= until) {
+            return found;
+        }
+        self.earliest_start(&patience.demand, until, bound).or(found)
     }
 
     /// The same for a demand that has no class.

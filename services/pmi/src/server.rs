@@ -57,6 +57,10 @@ pub struct Server {
     next_fence: u32,
     /// Whether that fence is being exchanged.
     is_exchanging: bool,
+    /// How many processes wait in it: with many of them, looking at all whenever one comes would be most of the work.
+    in_fence: usize,
+    /// Whether a process has ended.
+    has_ended: bool,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +104,8 @@ impl Server {
             kept_bytes: 0,
             next_fence: 0,
             is_exchanging: false,
+            in_fence: 0,
+            has_ended: false,
         }
     }
 
@@ -127,7 +133,9 @@ impl Server {
         let client = self.clients.get_mut(&rank)?;
         let before = std::mem::replace(&mut client.stage, Stage::Ended);
         client.received.clear();
+        self.in_fence -= usize::from(client.is_in_fence());
         client.waits = None;
+        self.has_ended = true;
         if before == Stage::Joined {
             return Some(gone(rank, "it left without finalizing"));
         }
@@ -156,6 +164,7 @@ impl Server {
         }
         self.next_fence += 1;
         self.is_exchanging = false;
+        self.in_fence = 0;
         let mut effects = Vec::new();
         for rank in self.layout.local().to_vec() {
             let waits = self.clients.get_mut(&rank).and_then(|client| client.waits.take_if(|asked| is_fence(asked)));
@@ -245,7 +254,10 @@ impl Server {
     /// Only one request of a process can wait.
     fn wait(&mut self, rank: u32, asked: Asked, effects: &mut Vec<Effect>) {
         match self.clients.get_mut(&rank) {
-            Some(client) if client.waits.is_none() => client.waits = Some(asked),
+            Some(client) if client.waits.is_none() => {
+                self.in_fence += usize::from(is_fence(&asked));
+                client.waits = Some(asked);
+            }
             _ => self.answer(rank, &asked, &Outcome::Refused("another request of this process waits"), effects),
         }
     }
@@ -291,7 +303,7 @@ impl Server {
         if let Some(impossible) = self.impossible_wait() {
             return Some(impossible);
         }
-        if self.is_exchanging || !self.clients.values().all(Client::is_in_fence) {
+        if self.is_exchanging || self.in_fence < self.clients.len() {
             return None;
         }
         self.is_exchanging = true;
@@ -302,6 +314,9 @@ impl Server {
 
     /// Somebody waits for a process that is no more.
     fn impossible_wait(&self) -> Option<Effect> {
+        if !self.has_ended {
+            return None;
+        }
         self.clients.values().find(|client| client.waits.is_some())?;
         let (rank, _) = self.clients.iter().find(|(_, client)| client.stage == Stage::Ended)?;
         Some(gone(*rank, "it ended, and others wait for it"))

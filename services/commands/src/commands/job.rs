@@ -55,9 +55,9 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
             client.requeue(id, &RequeueRequest { jobs: selection(jobs), hold, delay_seconds: 0 })?
         }
         JobCommand::Signal { signal, jobs } => client.signal(id, &SignalRequest { jobs: selection(jobs), signal })?,
-        JobCommand::Shrink { nodes, keep, id: job } => {
+        JobCommand::Shrink { nodes, keep, component, id: job } => {
             let keep = keep.map_or_else(|| Ok(Vec::new()), |list| parse_hosts(&list)).map_err(Failure::usage)?;
-            client.shrink(id, job, &ShrinkRequest { nodes, keep })?;
+            client.shrink(id, job, &ShrinkRequest { nodes, keep, component })?;
             return Ok(0);
         }
         JobCommand::Modify(options) => modify(client, id, *options)?,

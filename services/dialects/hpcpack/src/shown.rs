@@ -86,6 +86,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         | ReasonWord::StagingIn
         | ReasonWord::BufferMissing
         | ReasonWord::DomainNotOpen
+        | ReasonWord::FewGroups
         | ReasonWord::PlannerFailed => "NotEnoughResource",
     })
 }

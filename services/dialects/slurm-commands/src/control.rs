@@ -118,8 +118,7 @@ fn show(
         Entity::Federation => Ok("No federation\n".to_owned()),
         Entity::Daemons => show_daemons(site),
         Entity::AssociationManager => show_associations(site),
-        // All nodes are as near to each other as any.
-        Entity::Topology => Ok("No topology information available\n".to_owned()),
+        Entity::Topology => Ok(scontrol::topology(shown::nodes(site)?.iter().map(|node| &**node))),
     }
 }
 
@@ -312,6 +311,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
     let policy = site.client.policy(Moment::Now).map_err(|error| site.failure(&error))?;
     let accounts = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
+    let has_switches = config.nodes.iter().any(|node| node.properties.contains_key(muster_slurm::features::SWITCH));
     let preempts = accounts.classes.iter().any(|class| !class.preempts.is_empty());
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
@@ -337,7 +337,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("SLURM_VERSION", shown.version),
         ("SlurmctldPort", CONTROLLER_PORT.to_string()),
         ("SlurmdPort", NODE_PORT.to_string()),
-        ("TopologyPlugin", "topology/flat".to_owned()),
+        ("TopologyPlugin", if has_switches { "topology/tree" } else { "topology/flat" }.to_owned()),
         // These hold on every system. A signal for a step goes to all of its processes.
         ("AccountingStorageTRES", "cpu,mem,node,billing,gres/gpu".to_owned()),
         ("AllowSpecResourcesUsage", "No".to_owned()),

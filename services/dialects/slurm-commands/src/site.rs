@@ -333,6 +333,7 @@ pub fn rules(info: &InfoView) -> Rules {
     Rules {
         directive_words: words.map(str::to_owned).collect(),
         persistent_buffers: setting(BURST_BUFFER_TYPE) != "script",
+        most_switch_wait_seconds: parameters(info).most_switch_wait_seconds,
         ..Rules::default()
     }
 }

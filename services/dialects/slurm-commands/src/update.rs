@@ -61,14 +61,15 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         let invalid = || Failure::plain(format_args!("Invalid job id specified for job {id}"));
         let detail = site.detail(target.job)?.ok_or_else(invalid)?;
         let parts = parts(target, &detail, &named).ok_or_else(invalid)?;
-        let changes = job_updates(update, &parts, &id.to_string(), &now())?;
+        let mut changes = job_updates(update, &parts, &id.to_string(), &now())?;
+        wait_no_longer(&mut changes, site.parameters()?.most_switch_wait_seconds);
         if changes.iter().any(|(_, asked)| asked.needs_operator) && !site.is_operator()? {
             return Err(Failure::plain(format_args!("Access/permission denied for job {id}")));
         }
         for (component, asked) in changes {
             let is_own = detail.job.owner == site.caller()?;
             if let Some(kept) = &asked.kept {
-                shrink(site, id, &detail, kept)?;
+                shrink(site, id, &detail, &ShrinkRequest { component, ..kept.clone() })?;
             }
             carry_out(site, Target { component, ..target }, asked, &detail, is_own)
                 .map_err(|error| refusal(site, id, &error))?;
@@ -77,12 +78,20 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
     Ok(())
 }
 
+/// Jobs wait for few switches no longer than the site lets them.
+fn wait_no_longer(changes: &mut [(Option<u32>, JobUpdate)], most_seconds: u64) {
+    let asked = changes.iter_mut().filter_map(|(_, update)| update.change.alternatives.as_mut()).flatten();
+    for few in asked.filter_map(|alternative| alternative.groups.as_mut()) {
+        few.wait_seconds = few.wait_seconds.min(most_seconds);
+    }
+}
+
 /// Makes a running job smaller, and writes the files that give a shell in a job the variables of its new size.
 fn shrink(site: &mut Site, id: &IdExpression, detail: &JobDetail, kept: &ShrinkRequest) -> Result<(), Failure> {
     let job = detail.job.id;
     site.client.shrink(CommandId::new_now(), job, kept).map_err(|error| refusal(site, id, &error))?;
-    // Outside of a job there are no variables to replace.
-    if variable("SLURM_JOBID").is_none() {
+    // Outside of a job there are no variables to replace, and those of components are not about one of them.
+    if variable("SLURM_JOBID").is_none() || detail.spec.components.len() > 1 {
         return Ok(());
     }
     let Some(detail) = site.detail(job)? else { return Ok(()) };

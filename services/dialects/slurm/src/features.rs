@@ -9,6 +9,7 @@
 
 use crate::options::values::count;
 use muster_schemas::resources::{NodeFilter, PropertyValue, Relation};
+use std::collections::BTreeMap;
 
 /// The most ways to meet a constraint.
 const MOST_WAYS: usize = 64;
@@ -46,17 +47,61 @@ pub fn with_cpus(least: u32) -> NodeFilter {
     }
 }
 
-/// The part of a filter that [`with_cpus`] made.
-pub fn least_cpus(filter: &NodeFilter) -> Option<&NodeFilter> {
+/// The filter for nodes with at least this much disk for temporary files, in megabytes (`--tmp`).
+pub fn with_tmp_disk(least: u64) -> NodeFilter {
+    NodeFilter::Compare {
+        property: TMP_DISK.to_owned(),
+        relation: Relation::GreaterOrEqual,
+        value: PropertyValue::Number(i64::try_from(least).unwrap_or(i64::MAX)),
+    }
+}
+
+/// The parts of a filter that [`with_cpus`] and [`with_tmp_disk`] made: those for which there are options of their own.
+pub fn of_other_options(filter: &NodeFilter) -> Vec<&NodeFilter> {
     match filter {
-        NodeFilter::Compare { property, .. } if property == CPUS => Some(filter),
-        NodeFilter::All(parts) => parts.iter().find_map(least_cpus),
-        _ => None,
+        NodeFilter::Compare { property, .. } if [CPUS, TMP_DISK].contains(&property.as_str()) => vec![filter],
+        NodeFilter::All(parts) => parts.iter().flat_map(of_other_options).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A filter without those parts: what is left is about features.
+pub fn without_other_options(filter: &NodeFilter) -> Option<NodeFilter> {
+    joined(without(filter, &[CPUS, TMP_DISK]))
+}
+
+/// A filter with another least disk for temporary files, in megabytes; 0 means none.
+pub fn with_other_tmp_disk(filter: Option<&NodeFilter>, least: u64) -> Option<NodeFilter> {
+    let mut kept = filter.map_or_else(Vec::new, |filter| without(filter, &[TMP_DISK]));
+    kept.extend((least > 0).then(|| with_tmp_disk(least)));
+    joined(kept)
+}
+
+/// The conditions of a filter but for those that compare one of these properties.
+fn without(filter: &NodeFilter, properties: &[&str]) -> Vec<NodeFilter> {
+    match filter {
+        NodeFilter::Compare { property, .. } if properties.contains(&property.as_str()) => Vec::new(),
+        NodeFilter::All(parts) => parts.iter().flat_map(|part| without(part, properties)).collect(),
+        filter => vec![filter.clone()],
+    }
+}
+
+/// The megabytes of disk for temporary files that a node has: the whole number in its property `tmp_disk_mb`, otherwise 0.
+pub fn tmp_disk_megabytes(properties: &BTreeMap<String, PropertyValue>) -> u64 {
+    match properties.get(TMP_DISK) {
+        Some(PropertyValue::Number(megabytes)) => u64::try_from(*megabytes).unwrap_or(0),
+        _ => 0,
     }
 }
 
 /// The property with the CPUs of a node.
 const CPUS: &str = "cores";
+/// The property with the megabytes of disk that a node has for temporary files.
+const TMP_DISK: &str = "tmp_disk_mb";
+/// The property with the name of the switch that a node is on.
+pub const SWITCH: &str = "switch";
+/// How long a job waits at most for few switches where the site does not say, in seconds (`max_switch_wait`).
+pub const SWITCH_WAIT_SECONDS: u64 = 300;
 
 fn joined(mut filters: Vec<NodeFilter>) -> Option<NodeFilter> {
     if filters.len() > 1 { Some(NodeFilter::All(filters)) } else { filters.pop() }

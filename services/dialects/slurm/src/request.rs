@@ -12,7 +12,7 @@ use crate::{
     steps::Part,
 };
 pub use lower::{Caller, Interactive, Names, Program, Rules, ScriptSource, Submission, lower};
-pub use sizing::{gpus_on_each, warnings};
+pub use sizing::{few_switches, gpus_on_each, warnings};
 use std::collections::BTreeMap;
 pub use times::{limits_until_deadline, seconds_until};
 

@@ -13,12 +13,13 @@ pub use filter::{JobFilter, left_of, matching};
 pub use listed::{listed, of_accounting, of_squeue, of_steps, shown_by_scontrol};
 
 use crate::{
+    features::SWITCH_WAIT_SECONDS,
     job_id::JobPart,
     show::record::{ArrayPlace, ArrayTasks, JobRecord},
 };
 
 /// The site's settings for the commands, like `SchedulerParameters` of `slurm.conf`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerParameters {
     /// The number of a component means the whole job when it is cancelled, held or released (SL-M-05).
     pub whole_hetjob: bool,
@@ -28,11 +29,29 @@ pub struct SchedulerParameters {
     pub repeat_het_groups: bool,
     /// Users may move some of their jobs before others of theirs (`scontrol top`).
     pub enable_user_top: bool,
+    /// The longest wait of jobs for few switches, in seconds: `max_switch_wait` (SL-C-12).
+    pub most_switch_wait_seconds: u64,
+}
+
+impl Default for SchedulerParameters {
+    fn default() -> Self {
+        Self {
+            whole_hetjob: false,
+            disable_hetjob_steps: false,
+            repeat_het_groups: false,
+            enable_user_top: false,
+            most_switch_wait_seconds: SWITCH_WAIT_SECONDS,
+        }
+    }
 }
 
 impl SchedulerParameters {
     /// Reads comma-separated words; those without a meaning here are ignored. `whole_pack` is an old name.
     pub fn parse(text: &str) -> Self {
+        let number = |name: &str| {
+            let mut pairs = text.split(',').filter_map(|word| word.trim().split_once('='));
+            pairs.find(|(own, _)| own.eq_ignore_ascii_case(name)).and_then(|(_, number)| number.parse().ok())
+        };
         let has = |names: &[&str]| {
             text.split(',').any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word.trim())))
         };
@@ -41,6 +60,7 @@ impl SchedulerParameters {
             disable_hetjob_steps: has(&["disable_hetjob_steps", "disable_pack_steps"]),
             repeat_het_groups: has(&["repeat_het_groups"]),
             enable_user_top: has(&["enable_user_top"]),
+            most_switch_wait_seconds: number("max_switch_wait").unwrap_or(SWITCH_WAIT_SECONDS),
         }
     }
 }

@@ -186,6 +186,12 @@ impl Accounts {
             .any(|component| self.class(class_of(component)).is_some_and(|class| class.cancels_preempted))
     }
 
+    /// How much longer than others a job that makes way has between SIGTERM and SIGKILL, in seconds.
+    pub(crate) fn preemption_grace_seconds(&self, job: &Job) -> u32 {
+        let classes = job.components.iter().filter_map(|component| self.class(class_of(component)));
+        classes.map(|class| class.preemption_grace_seconds).max().unwrap_or(0)
+    }
+
     /// Whether a user coordinates any account.
     pub(crate) fn has_coordinator(&self, user: &str) -> bool {
         self.accounts.values().any(|spec| spec.coordinators.iter().any(|name| name == user))

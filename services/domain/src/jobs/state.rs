@@ -414,7 +414,12 @@ impl Job {
     pub(crate) fn blocks_others(&self) -> bool {
         matches!(
             self.planner_reason.as_deref(),
-            Some(WaitReason::Resources(_) | WaitReason::BehindJob(_) | WaitReason::Reserved { .. })
+            Some(
+                WaitReason::Resources(_)
+                    | WaitReason::BehindJob(_)
+                    | WaitReason::Reserved { .. }
+                    | WaitReason::FewGroups { .. }
+            )
         )
     }
 

@@ -10,6 +10,9 @@ use muster_schemas::{
     resources::{Alternative, Count, Level, NodeFilter, Request},
 };
 
+/// How long a job can wait for nodes in few groups, in seconds: a year.
+const LONGEST_WAIT_SECONDS: u64 = 365 * 86_400;
+
 /// The alternatives of a component.
 pub(crate) fn alternatives(alternatives: &[Alternative]) -> Result<(), Refusal> {
     count("alternatives", alternatives.len(), MAX_LIST)?;
@@ -24,6 +27,11 @@ fn alternative(alternative: &Alternative) -> Result<(), Refusal> {
     for (licence, wanted) in &alternative.licences {
         name("licences: a name", licence)?;
         number("licences: a number", u64::from(*wanted), 1, u64::from(MAX_COUNT))?;
+    }
+    if let Some(few) = &alternative.groups {
+        name("groups.property", &few.property)?;
+        number("groups.most", u64::from(few.most), 1, u64::from(MAX_COUNT))?;
+        number("groups.wait_seconds", few.wait_seconds, 0, LONGEST_WAIT_SECONDS)?;
     }
     count("requests", alternative.requests.len(), MAX_LIST)?;
     alternative.requests.iter().try_for_each(request)?;

@@ -232,7 +232,8 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
         events.extend(end_run(state, job, run, part, exit, reporter));
         return events;
     }
-    if run.stopping.is_none() && !run.keeps(part.node) {
+    // A component that is being ended gives back all of its nodes at its end.
+    if run.stopping.is_none() && !run.keeps(part.node) && job.single_end(part.component).is_none() {
         let follows = shrink::left(run, part, &exit);
         events.push(part_ended(run, part, exit));
         events.extend(follows);

@@ -17,24 +17,36 @@ use muster_schemas::{
     event::{Event, NodeExit, ShrinkReason},
     resources::{ComponentPlacement, NodeShare, Placement},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
-/// Makes a running job smaller: it keeps the nodes with these names or, if none is named, this many of its first. Steps with
-/// tasks on the others are ended.
-pub(crate) fn shrink(access: &Access, id: JobId, nodes: Option<u32>, keep: &[String]) -> Result<Decision, Refusal> {
-    let run = resizable(access, access.state.id_meant(id))?;
-    let shares: Vec<&NodeShare> = run.placement.shares().filter(|share| run.keeps(share.node)).collect();
+/// Makes a running job, or one of its components, smaller: it keeps the nodes with these names or, if none is named, this
+/// many of its first. Steps with tasks on the others are ended.
+pub(crate) fn shrink(
+    access: &Access,
+    id: JobId,
+    component: Option<u32>,
+    nodes: Option<u32>,
+    keep: &[String],
+) -> Result<Decision, Refusal> {
+    let (run, component) = resizable(access, access.state.id_meant(id), component)?;
+    let who = Who { job: run.job, component: (run.placement.components.len() > 1).then_some(component) };
+    let own = run.placement.shares_by_component().filter(|(number, _)| *number == component);
+    let shares: Vec<&NodeShare> = own.map(|(_, share)| share).filter(|share| run.keeps(share.node)).collect();
     let kept = match nodes {
-        Some(count) if keep.is_empty() => first(run, &shares, count)?,
-        None if !keep.is_empty() => named(access.state, run, &shares, keep)?,
+        Some(count) if keep.is_empty() => first(who, &shares, count)?,
+        None if !keep.is_empty() => named(access.state, who, &shares, keep)?,
         _ => return Err(invalid("nodes: either a number of nodes or their names must be given")),
     };
     let removed: Vec<NodeShare> = shares.into_iter().filter(|share| !kept.contains(&share.node)).cloned().collect();
     if removed.is_empty() {
         return Ok(Decision::done(Vec::new()));
     }
+    if let Some(shared) = removed.iter().find(|share| run.is_shared(share.node)) {
+        let name = access.state.node_name(shared.node);
+        return Err(conflict(format!("{who} cannot give up {name}, where another component is")));
+    }
     let gone: BTreeSet<NodeId> = removed.iter().map(|share| share.node).collect();
-    let removed = Arc::new(of_run(run, removed));
+    let removed = Arc::new(of_run(run, component, removed));
     let mut events = vec![Event::RunShrinking { job: run.job, run: run.id, removed, reason: ShrinkReason::Asked }];
     events.extend(ended_steps(access.state, run, &gone));
     let idle = run.parts.iter().filter(|part| gone.contains(&part.node) && part.has_ended());
@@ -42,8 +54,24 @@ pub(crate) fn shrink(access: &Access, id: JobId, nodes: Option<u32>, keep: &[Str
     Ok(Decision::done(events))
 }
 
-/// The run of a job that can be made smaller.
-fn resizable<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
+/// The job, or the component of a job with several, that becomes smaller.
+#[derive(Clone, Copy)]
+struct Who {
+    job: JobId,
+    component: Option<u32>,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.component {
+            None => write!(f, "job {}", self.job),
+            Some(component) => write!(f, "component {component} of job {}", self.job),
+        }
+    }
+}
+
+/// The run of a job that can be made smaller, and which of its components.
+fn resizable<'a>(access: &Access<'a>, id: JobId, component: Option<u32>) -> Result<(&'a Run, u32), Refusal> {
     let job: &Job = access.state.job(id).ok_or_else(|| not_found(format!("job {id} does not exist")))?;
     access.require_management(job)?;
     let run = job.run().and_then(|run| access.state.run(run));
@@ -58,52 +86,64 @@ fn resizable<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
     if job.opens_domain().is_some() {
         return Err(conflict(format!("job {id} holds its nodes for a planning domain, and keeps them all")));
     }
-    if job.components.len() > 1 {
-        return Err(conflict(format!("job {id} has several components, whose numbers of nodes are fixed")));
+    let number = match component {
+        None if job.components.len() > 1 => {
+            return Err(conflict(format!("job {id} has several components: it must be said which one gives up nodes")));
+        }
+        component => component.unwrap_or(0),
+    };
+    let part = job.components.get(number as usize);
+    let part = part.ok_or_else(|| not_found(format!("job {id} has no component {number}")))?;
+    if job.single_end(number).is_some() {
+        return Err(conflict(format!("component {number} of job {id} is being ended")));
     }
-    if job.lead().program == ProgramKind::Tasks {
+    if part.program == ProgramKind::Tasks {
         return Err(conflict(format!("job {id} is one program on all of its nodes, and needs them all")));
     }
-    Ok(run)
+    Ok((run, number))
 }
 
-/// The first nodes of a run, this many.
-fn first(run: &Run, shares: &[&NodeShare], count: u32) -> Result<BTreeSet<NodeId>, Refusal> {
+/// The first nodes, this many.
+fn first(who: Who, shares: &[&NodeShare], count: u32) -> Result<BTreeSet<NodeId>, Refusal> {
     let has = shares.len();
     match count as usize {
-        0 => Err(invalid(format!("nodes: is 0, and job {} keeps at least its first node", run.job))),
+        0 => Err(invalid(format!("nodes: is 0, and {who} keeps at least its first node"))),
         count if count > has => Err(conflict(format!(
-            "job {} has {has} nodes and cannot grow to {count}: a running job can only become smaller",
-            run.job
+            "{who} has {has} nodes and cannot grow to {count}: a running job can only become smaller"
         ))),
         count => Ok(shares.iter().take(count).map(|share| share.node).collect()),
     }
 }
 
-/// The nodes of a run that have these names; its first is among them.
-fn named(state: &State, run: &Run, shares: &[&NodeShare], keep: &[String]) -> Result<BTreeSet<NodeId>, Refusal> {
+/// The nodes that have these names; the first is among them.
+fn named(state: &State, who: Who, shares: &[&NodeShare], keep: &[String]) -> Result<BTreeSet<NodeId>, Refusal> {
     let mut kept = BTreeSet::new();
     for name in keep {
         let node = state.node_by_name(name).map(|node| node.id);
         let node = node.filter(|node| shares.iter().any(|share| share.node == *node));
         let stranger = || {
-            let (name, job) = (validate::shown(name), run.job);
-            invalid(format!("keep: `{name}` is not a node of job {job}: a running job can only become smaller"))
+            let name = validate::shown(name);
+            invalid(format!("keep: `{name}` is not a node of {who}: a running job can only become smaller"))
         };
         kept.insert(node.ok_or_else(stranger)?);
     }
     match shares.first() {
         Some(lead) if !kept.contains(&lead.node) => {
             let name = state.node_name(lead.node);
-            Err(invalid(format!("keep: job {} cannot give up {name}, its first node", run.job)))
+            Err(invalid(format!("keep: {who} cannot give up {name}, its first node")))
         }
         _ => Ok(kept),
     }
 }
 
-fn of_run(run: &Run, shares: Vec<NodeShare>) -> Placement {
-    let alternative = run.placement.components.first().map_or(0, |placed| placed.alternative);
-    Placement { components: vec![ComponentPlacement { alternative, shares }] }
+/// These shares of a component.
+fn of_run(run: &Run, component: u32, shares: Vec<NodeShare>) -> Placement {
+    let mut shares = Some(shares);
+    let components = run.placement.components.iter().zip(0..).map(|(placed, number)| ComponentPlacement {
+        alternative: placed.alternative,
+        shares: if number == component { shares.take().unwrap_or_default() } else { Vec::new() },
+    });
+    Placement { components: components.collect() }
 }
 
 /// Ends the steps with tasks on nodes that are given up, as a whole: a parallel program does not continue without some of
@@ -130,6 +170,6 @@ pub(crate) fn left(run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
 
 fn given_up(run: &Run, part: &Part) -> Event {
     let share = run.share_of(part.node, part.component).cloned();
-    let removed = Arc::new(of_run(run, share.into_iter().collect()));
+    let removed = Arc::new(of_run(run, part.component, share.into_iter().collect()));
     Event::RunShrunk { job: run.job, run: run.id, removed }
 }

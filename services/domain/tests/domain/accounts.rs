@@ -1,7 +1,10 @@
 //! Accounts, associations and service classes: how they change, and which jobs they admit.
 
 use crate::support::*;
-use muster_domain::accounts::{Amount, Counter};
+use muster_domain::{
+    accounts::{Amount, Counter},
+    orders::{OrderSeed, reconcile},
+};
 use muster_schemas::{
     JobId, PartId,
     accounts::{
@@ -10,8 +13,10 @@ use muster_schemas::{
     },
     cluster::ClusterConfig,
     command::{Command, JobFilter, JobSelection, Refusal, RefusalCode, Reply},
-    event::{Event, JobChange},
+    event::{Actor, Event, JobChange, StopReason},
     job::{ExitStatus, Holds, JobSpec},
+    plan::{ProposedPlan, ProposedPreemption},
+    resources::Placement,
 };
 
 const LIMITS: AccountSettings = AccountSettings {
@@ -745,4 +750,31 @@ fn only_budgets_are_counted() {
     cluster.ok(&user("oper"), change(vec![changed(budget, Budget::default())]));
     cluster.ok(&user("oper"), change(vec![changed(Budget::default(), budget)]));
     assert_eq!(run(&mut cluster), 10, "a budget that is set again begins with nothing used");
+}
+
+/// `GraceTime` of a QOS: a job that makes way has longer to end than others.
+#[test]
+fn a_job_that_makes_way_has_the_grace_of_its_class() {
+    let mut cluster = Cluster::new();
+    let low = ClassSpec { name: "low".into(), preemption_grace_seconds: 30, ..ClassSpec::default() };
+    let too_long = ClassSpec { preemption_grace_seconds: 86_401, ..low.clone() };
+    cluster.refused(&user("oper"), change(vec![class(too_long)]), RefusalCode::Invalid, "preemption_grace_seconds");
+    let high = ClassSpec { name: "high".into(), priority: 10, preempts: vec!["low".into()], ..ClassSpec::default() };
+    cluster.ok(&user("oper"), change(vec![class(low), class(high)]));
+    let of_class = |class: &str| {
+        let mut spec = job(1, 4);
+        spec.components[0].class = Some(class.into());
+        spec
+    };
+    let victim = cluster.submit("ada", of_class("low"));
+    let run = cluster.start(victim, &["node1"], 4);
+    let gains = cluster.submit("ada", of_class("high"));
+    let claims = vec![Placement::default()];
+    let preemption = ProposedPreemption { for_job: gains, victims: vec![victim], claims, index: 1, count: 1 };
+    let plan = ProposedPlan { preemptions: vec![preemption], ..ProposedPlan::default() };
+    cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+    let part = PartId::new(run, 0);
+    let stop = OrderSeed::Stop { part, reason: StopReason::Preempted, grace_seconds: 40 };
+    assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[part]), [stop]);
+    cluster.assert_replays();
 }

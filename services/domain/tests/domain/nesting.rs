@@ -330,6 +330,6 @@ fn containers_and_jobs_inside_lend_no_cores() {
 fn a_container_does_not_shrink() {
     let mut cluster = Cluster::new();
     let (container, _) = with_container(&mut cluster);
-    let shrink = Command::ShrinkJob { job: container, nodes: Some(1), keep: Vec::new() };
+    let shrink = Command::ShrinkJob { job: container, nodes: Some(1), keep: Vec::new(), component: None };
     cluster.refused(&user("ada"), shrink, RefusalCode::Conflict, "holds its nodes for a planning domain");
 }

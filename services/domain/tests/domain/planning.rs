@@ -9,7 +9,7 @@ use muster_schemas::{
     job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
     policy::{Limit, LimitPer, OrderKey, Policy, Turns},
-    resources::{Alternative, IndexSet, NodeFilter, Placement, Request},
+    resources::{Alternative, FewGroups, IndexSet, NodeFilter, Placement, Request},
 };
 use std::sync::Arc;
 
@@ -529,6 +529,24 @@ fn the_head_of_the_order_is_found_once_and_anew_when_it_is_gone() {
 
 fn run_now(job: JobId, placement: Placement) -> Command {
     Command::RunJob { job, placement }
+}
+
+/// SL-C-12: no plan, and no operator, gives a job nodes with others between them if it wants neighbours.
+#[test]
+fn a_job_that_wants_neighbours_gets_no_others() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(2, 1);
+    spec.components[0].alternatives[0].contiguous = true;
+    let id = cluster.submit("ada", spec);
+    assert!(cluster.refused_on(id, &["node1", "node3"], 1).contains("follow each other"));
+    cluster.allocate(id, &["node3", "node2"], 1);
+    cluster.assert_replays();
+    for (most, wait_seconds) in [(0, 60), (1, 400 * 86_400)] {
+        let mut spec = job(2, 1);
+        let groups = FewGroups { property: "switch".into(), most, wait_seconds };
+        spec.components[0].alternatives[0].groups = Some(groups);
+        cluster.refused(&user("ada"), Command::Submit { jobs: vec![spec] }, RefusalCode::Invalid, "groups.");
+    }
 }
 
 /// PBS-C-09: limits are the policy's business, what is in use is not free.

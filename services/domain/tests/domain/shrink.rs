@@ -4,10 +4,10 @@ use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
-    command::{Command, RefusalCode},
-    event::{EndCause, Event, ShrinkReason, StopReason},
-    job::{ExitStatus, JobState, Outcome, Usage},
-    resources::IndexSet,
+    command::{Command, JobSelection, RefusalCode, Reply, Start},
+    event::{Actor, EndCause, Event, ShrinkReason, StopReason},
+    job::{ExitStatus, JobState, Outcome, Program, Usage},
+    resources::{IndexSet, Placement},
     steps::{StepGroup, StepPlace, StepProgram, StepSpec},
 };
 
@@ -22,11 +22,11 @@ fn running() -> (Cluster, JobId, RunId) {
 }
 
 fn to(job: JobId, nodes: u32) -> Command {
-    Command::ShrinkJob { job, nodes: Some(nodes), keep: Vec::new() }
+    Command::ShrinkJob { job, nodes: Some(nodes), keep: Vec::new(), component: None }
 }
 
 fn keeping(job: JobId, keep: &[&str]) -> Command {
-    Command::ShrinkJob { job, nodes: None, keep: keep.iter().map(ToString::to_string).collect() }
+    Command::ShrinkJob { job, nodes: None, keep: keep.iter().map(ToString::to_string).collect(), component: None }
 }
 
 /// A step with a task on each of these nodes.
@@ -130,7 +130,7 @@ fn what_cannot_become_smaller_is_refused_and_stays_as_it_is() {
     cluster.refused(&ada, to(id, 0), RefusalCode::Invalid, "keeps at least its first node");
     cluster.refused(&ada, to(id, 4), RefusalCode::Conflict, "has 3 nodes and cannot grow to 4");
     cluster.refused(&user("bob"), to(id, 1), RefusalCode::PermissionDenied, "");
-    let both = Command::ShrinkJob { job: id, nodes: Some(1), keep: vec!["node1".into()] };
+    let both = Command::ShrinkJob { job: id, nodes: Some(1), keep: vec!["node1".into()], component: None };
     cluster.refused(&ada, both, RefusalCode::Invalid, "either a number of nodes or their names");
     let waiting = cluster.submit("ada", job(2, 4));
     cluster.refused(&ada, to(waiting, 1), RefusalCode::Conflict, "does not run");
@@ -161,4 +161,72 @@ fn a_job_goes_on_if_a_node_is_lost_that_it_gives_up() {
     killed(&mut cluster, run, "node1");
     assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
     cluster.assert_replays();
+}
+
+/// SL-M-07: one component becomes smaller, the others stay as they are; it keeps its first node.
+#[test]
+fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 4);
+    let mut wide = job(2, 4).components.remove(0);
+    wide.launch.program = Program::None;
+    spec.components.push(wide);
+    let id = cluster.submit("ada", spec);
+    let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
+    let of = |component, nodes| Command::ShrinkJob { job: id, nodes: Some(nodes), keep: Vec::new(), component };
+    let ada = user("ada");
+    cluster.refused(&ada, of(None, 1), RefusalCode::Conflict, "it must be said which one");
+    cluster.refused(&ada, of(Some(2), 1), RefusalCode::NotFound, "has no component 2");
+    cluster.refused(&ada, of(Some(1), 3), RefusalCode::Conflict, "has 2 nodes and cannot grow to 3");
+    cluster.refused(&ada, of(Some(0), 0), RefusalCode::Invalid, "keeps at least its first node");
+    cluster.ok(&ada, of(Some(1), 1));
+    assert_eq!(kept(&cluster, run), ["node1", "node2"]);
+    let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+    let part = cluster.part(run, "node3");
+    let events = cluster.ok(&executor("node3"), Command::NodeEnded { part, exit });
+    assert!(matches!(events.last(), Some(Event::RunShrunk { .. })), "{events:?}");
+    assert_eq!(free(&cluster, "node3"), 4);
+    assert_eq!(cluster.state.run(run).map(|run| (run.stopping, run.parts.len())), Some((None, 2)));
+    cluster.assert_replays();
+}
+
+/// SL-I-06: a component that is ended while it gives up a node gives back both at its end, whichever node is last.
+#[test]
+fn a_component_that_ends_while_it_gives_up_nodes_leaves_nothing_behind() {
+    for last in ["node2", "node3"] {
+        let mut cluster = Cluster::new();
+        let mut spec = job(1, 4);
+        let mut wide = job(2, 4).components.remove(0);
+        wide.launch.program = Program::None;
+        spec.components.push(wide);
+        let id = cluster.submit("ada", spec);
+        let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
+        let smaller = Command::ShrinkJob { job: id, nodes: Some(1), keep: Vec::new(), component: Some(1) };
+        cluster.ok(&user("ada"), smaller.clone());
+        let only = JobSelection::Component { job: id, component: 1 };
+        cluster.ok(&user("ada"), Command::Cancel { jobs: only });
+        cluster.refused(&user("ada"), smaller, RefusalCode::Conflict, "is being ended");
+        let first = if last == "node2" { "node3" } else { "node2" };
+        for node in [first, last] {
+            let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+            let part = cluster.part(run, node);
+            cluster.ok(&executor(node), Command::NodeEnded { part, exit });
+        }
+        assert_eq!((free(&cluster, "node2"), free(&cluster, "node3")), (4, 4), "{last} is the last");
+        assert_eq!(kept(&cluster, run), ["node1"]);
+        cluster.assert_replays();
+    }
+}
+
+/// Starts a job with these nodes for each of its components.
+fn start_components(cluster: &mut Cluster, id: JobId, nodes: &[&[&str]]) -> RunId {
+    let components = nodes.iter().flat_map(|nodes| cluster.placement(nodes, 4).components).collect();
+    let run = cluster.state.next_run();
+    let start = Start { job: id, placement: Placement { components } };
+    let planned = cluster.run(&Actor::Planner, commit(vec![start]));
+    assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
+    for node in nodes.concat() {
+        cluster.ok(&executor(node), Command::NodeStarted { part: cluster.part(run, node) });
+    }
+    run
 }

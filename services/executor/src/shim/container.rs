@@ -18,6 +18,7 @@ use crate::{
     spool::{CONTAINER, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
 use bundle::Bundle;
+use muster_schemas::steps::ProcessManagement;
 use root::Mount;
 use std::{
     ffi::CStr,
@@ -98,6 +99,12 @@ impl Container {
         if runtime.kind == Kind::Runc && spooled.identity.uid == 0 {
             return Err(failed(
                 "runc would take the processes of root out of the job: root's containers need crun".to_owned(),
+            ));
+        }
+        if runtime.kind == Kind::Runc && offers_pmix(spooled) {
+            return Err(failed(
+                "in a container of runc a task is root, which its PMIx server does not believe: `--mpi=pmix` needs crun"
+                    .to_owned(),
             ));
         }
         let own = folder.file(CONTAINER);
@@ -245,6 +252,12 @@ impl Container {
         let program = c_string(self.runtime.program.as_os_str().as_bytes())?;
         Ok(ProgramPath::new(program, argv.iter().map(|word| c_string(word)).collect::<Result<_, _>>()?))
     }
+}
+
+/// Whether the tasks of a launch find each other by PMIx.
+fn offers_pmix(spooled: &SpooledOrder) -> bool {
+    let group = spooled.tasks.as_ref().and_then(|tasks| tasks.process_group.as_ref());
+    group.is_some_and(|group| group.management == ProcessManagement::Pmix)
 }
 
 /// A task that is to run in a container.

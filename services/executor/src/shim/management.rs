@@ -83,6 +83,9 @@ struct Connection {
     socket: UnixStream,
     /// What the task has not read yet.
     unread: Vec<u8>,
+    /// Whether it is heard when the task has read some of it. Most answers are taken at once, and cost one call of the
+    /// system less.
+    waits_for_room: bool,
 }
 
 impl Management {
@@ -137,7 +140,7 @@ impl Management {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         self.epoll.add(&ours, EpollEvent::new(EpollFlags::EPOLLIN, rank.into()))?;
-        self.connections.insert(rank, Connection { socket: ours, unread: Vec::new() });
+        self.connections.insert(rank, Connection { socket: ours, unread: Vec::new(), waits_for_room: false });
         Ok(theirs)
     }
 
@@ -368,9 +371,13 @@ impl Management {
             }
         };
         connection.unread.drain(..written);
-        let waits = if connection.unread.is_empty() { EpollFlags::empty() } else { EpollFlags::EPOLLOUT };
-        // A descriptor in the set can always be changed.
-        let _ = self.epoll.modify(&connection.socket, &mut EpollEvent::new(EpollFlags::EPOLLIN | waits, rank.into()));
+        if connection.waits_for_room == connection.unread.is_empty() {
+            connection.waits_for_room = !connection.unread.is_empty();
+            let waits = if connection.waits_for_room { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+            let mut event = EpollEvent::new(EpollFlags::EPOLLIN | waits, rank.into());
+            // A descriptor in the set can always be changed.
+            let _ = self.epoll.modify(&connection.socket, &mut event);
+        }
         if connection.unread.len() > MAX_UNREAD_BYTES {
             self.disconnect(rank);
             self.abort(Some(rank), "it does not read the answers of the process manager".to_owned());

@@ -124,8 +124,8 @@ pub(crate) async fn shrink(
     asked: Asked,
     Json(request): Json<ShrinkRequest>,
 ) -> Answered {
-    let ShrinkRequest { nodes, keep } = request;
-    app.jobs_command(asked, Command::ShrinkJob { job: job_id(&id)?, nodes, keep }).await
+    let ShrinkRequest { nodes, keep, component } = request;
+    app.jobs_command(asked, Command::ShrinkJob { job: job_id(&id)?, nodes, keep, component }).await
 }
 
 /// Copy the files of a job ahead of its start

@@ -1,6 +1,9 @@
 //! Jobs and steps in containers, with the OCI runtimes that this machine has and an image that the test makes.
 
-use crate::system::{Output, System};
+use crate::{
+    mpi::{self, RING},
+    system::{Output, System},
+};
 use muster_surroundings::skipped;
 use nix::{
     sys::signal::{Signal, kill},
@@ -149,6 +152,28 @@ fn make_image(folder: &Path) -> String {
     folder.display().to_string()
 }
 
+/// An OCI bundle with the programs and libraries of this machine, and nothing else of it.
+fn make_image_of_machine(folder: &Path) -> String {
+    let root = folder.join("rootfs");
+    fs::create_dir_all(&root).expect("a folder");
+    let mut mounts = Vec::new();
+    for name in ["bin", "etc", "lib", "lib64", "sbin", "usr"] {
+        let own = Path::new("/").join(name);
+        match fs::read_link(&own) {
+            Ok(to) => symlink(to, root.join(name)).expect("a link"),
+            Err(_) if own.is_dir() => {
+                fs::create_dir(root.join(name)).expect("a folder");
+                mounts
+                    .push(serde_json::json!({"destination": own, "type": "none", "source": own, "options": ["rbind"]}));
+            }
+            Err(_) => {}
+        }
+    }
+    let description = serde_json::json!({"ociVersion": "1.0.2", "root": {"path": "rootfs"}, "mounts": mounts});
+    fs::write(folder.join("config.json"), description.to_string()).expect("a file");
+    folder.display().to_string()
+}
+
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -220,6 +245,30 @@ fn steps_run_in_containers_on_every_node() {
         assert_eq!((status, site.system.read("run").as_str()), (0, "within\nwithin\n"), "{runtime}: {stderr}");
         site.system.ok(&["cancel", &job]);
         site.end_of(&job);
+        site.is_clean();
+    }
+}
+
+/// SL-W-01, SL-W-05: tasks in containers find the PMIx server of their node, and each other.
+#[test]
+fn an_open_mpi_program_in_containers_is_one_world() {
+    for runtime in runtimes() {
+        let site = Site::start(runtime);
+        if !mpi::built(&site.system, "mpicc.openmpi", RING, "ring") {
+            return;
+        }
+        let image = make_image_of_machine(&site.system.path("machine"));
+        // Otherwise the library warns that tasks in containers cannot read each other's memory.
+        let export = "--export=ALL,OMPI_MCA_btl_vader_single_copy_mechanism=none";
+        let words = ["slurm", "srun", "--mpi=pmix", export, "-N2", "-n4", "--container", &image, "./ring"];
+        let Output { status, stdout, stderr } = site.system.run_as_nobody(&words);
+        if runtime.ends_with("/runc") {
+            assert_ne!(status, 0, "{stdout}");
+            assert!(stderr.contains("`--mpi=pmix` needs crun"), "{stderr}");
+            continue;
+        }
+        assert_eq!((status, stderr.as_str()), (0, ""), "{runtime}: {stdout}");
+        assert_eq!(mpi::sorted(&stdout), mpi::ring(&["node1", "node1", "node2", "node2"]), "{runtime}");
         site.is_clean();
     }
 }

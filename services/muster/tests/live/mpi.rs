@@ -7,7 +7,7 @@ use crate::{
 use muster_surroundings::skipped;
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
-const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
+pub const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
 const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
 
 /// Whether emulated nodes can be hosts of their own.
@@ -22,7 +22,7 @@ fn has_namespaces() -> bool {
 
 /// Builds a program in the system's folder with the compiler of an MPI library. Returns whether there is that library, and
 /// emulated nodes are hosts of their own.
-fn built(system: &System, compiler: &str, source: &str, name: &str) -> bool {
+pub fn built(system: &System, compiler: &str, source: &str, name: &str) -> bool {
     if !has_namespaces() {
         return false;
     }
@@ -36,14 +36,14 @@ fn built(system: &System, compiler: &str, source: &str, name: &str) -> bool {
 }
 
 /// What the processes of `ring.c` print, in order of rank: on which host each is.
-fn ring(hosts: &[&str]) -> Vec<String> {
+pub fn ring(hosts: &[&str]) -> Vec<String> {
     let size = hosts.len();
     let sum: usize = (0..size).sum();
     let line = |(rank, host)| format!("rank {rank} of {size} on {host}: number {}, sum {sum}", rank + 1);
     hosts.iter().enumerate().map(line).collect()
 }
 
-fn sorted(text: &str) -> Vec<String> {
+pub fn sorted(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
     lines

@@ -224,13 +224,13 @@ fn a_qos_preempts_another() {
     site.system.write("order.toml", "version = 1\norder = [\"priority\"]\n");
     site.system.ok(&["config", "apply", "--policy", "order.toml"]);
     site.ok("sacctmgr -i add qos low");
-    site.ok("sacctmgr -i add qos gone preemptmode=cancel");
+    site.ok("sacctmgr -i add qos gone preemptmode=cancel gracetime=3600");
     site.ok("sacctmgr -i add qos high priority=100 preempt=low,gone");
     says(
         &site,
-        "sacctmgr -nP show qos high,gone format=name,preempt,preemptmode",
+        "sacctmgr -nP show qos high,gone format=name,preempt,preemptmode,gracetime",
         0,
-        "gone||cancel\nhigh|gone,low|cluster\n",
+        "gone||cancel|01:00:00\nhigh|gone,low|cluster|00:00:00\n",
         "",
     );
     let config = site.ok("scontrol show config");
@@ -270,6 +270,7 @@ fn minutes_of_an_account_are_used_up() {
         "|cpu=90|10:00:00\nroot||\n",
         "",
     );
+    says(&site, "sshare -n -P -A test -a -o account,user,grptresmins | head -n 1", 0, " test||cpu=90\n", "");
     says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
     says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
     let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));

@@ -286,3 +286,40 @@ fn a_running_job_becomes_smaller_and_its_nodes_are_for_others() {
     site.is_over(&job);
     assert_eq!(site.ok(&format!("sacct -n -X -P -j {job} -o State,NNodes,NodeList")), "COMPLETED|1|node1\n");
 }
+
+/// SL-M-07, SL-R-10: a component of a running job gives nodes back, and later steps see its new size.
+#[test]
+fn a_component_becomes_smaller_and_its_steps_see_it() {
+    let site = Site::start();
+    site.system.write(
+        "job.sh",
+        "#!/bin/sh\n\
+         #SBATCH -N1 -n1\n\
+         #SBATCH hetjob\n\
+         #SBATCH -N3 -n3\n\
+         while [ ! -e go ]; do sleep 0.05; done\n\
+         srun --het-group=1 -N2 -n2 sh -c 'echo on $SLURMD_NODENAME'\n\
+         srun --het-group=0,1 -N1 -n1 sh -c 'echo with $SLURMD_NODENAME'\n\
+         while [ ! -e end ]; do sleep 0.05; done\n",
+    );
+    let job = site.ok("sbatch --parsable job.sh").trim().to_owned();
+    site.system.wait_for_state(&job, "running");
+    let (status, told) = site.fails(&format!("scontrol update jobid={job} NumNodes=1"));
+    assert_eq!((status, told.contains("it must be said which one gives up nodes")), (1, true), "{told}");
+    let (status, told) = site.fails(&format!("scontrol update jobid={job}+1 NumNodes=4"));
+    assert_eq!((status, told.contains("has 3 nodes and cannot grow to 4")), (1, true), "{told}");
+    assert_eq!(site.ok(&format!("scontrol update jobid={job}+1 NumNodes=2")), "");
+    assert_eq!(site.ok("srun -N1 -w node4 sh -c 'echo on $SLURMD_NODENAME'"), "on node4\n");
+    let size = || site.ok(&format!("squeue -h -j {job} -o '%i %t %D %N'"));
+    let smaller = format!("{job}+0 R 1 node1\n{job}+1 R 2 node[2-3]\n");
+    site.system.wait_until("the component is smaller", || size() == smaller);
+    site.system.write("go", "");
+    let said = || site.system.read(&format!("slurm-{job}.out"));
+    site.system.wait_until("the script continues", || said().matches("with node").count() == 2);
+    let said = said();
+    let mut lines: Vec<&str> = said.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["on node2", "on node3", "with node1", "with node2"]);
+    site.system.write("end", "");
+    site.is_over(&job);
+}

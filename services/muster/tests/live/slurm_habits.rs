@@ -1,6 +1,6 @@
 //! Habits of people and programs that come from Slurm, on a live system.
 
-use crate::{slurm::Site, slurm_steps::reference};
+use crate::{slurm::Site, slurm_steps::reference, system::System};
 use nix::pty::openpty;
 use std::io::Write as _;
 
@@ -271,4 +271,57 @@ fn scripts_and_tasks_have_the_variables_of_a_first_day() {
     assert_eq!(places, "0: node2\n1: node1\n2: node2\n");
     let told = site.run("salloc -Q -N2 -n2 srun -v true").stderr;
     assert!(told.contains("srun: jobid ") && told.contains(": nodes(2):`node[1-2]', cpu counts: "), "{told}");
+}
+
+/// SL-C-12, SL-C-36: disk for temporary files, nodes in a row, and few switches.
+#[test]
+fn a_job_gets_disk_neighbours_and_few_switches_and_is_told_what_it_waits_for() {
+    let mut system = System::stopped();
+    let node = |number: u32, switch: &str, disk: u32| {
+        format!(
+            "[[nodes]]\nname = \"n{number}\"\ncores = 2\nmemory = \"1000M\"\n\
+             properties = {{ switch = \"{switch}\", tmp_disk_mb = {disk} }}\n"
+        )
+    };
+    let nodes = [node(1, "s1", 100), node(2, "s1", 100), node(3, "s2", 5000), node(4, "s2", 5000)];
+    let head = "[cluster]\ndefault_queue = \"debug\"\n[[queues]]\nname = \"debug\"\n\
+                [slurm]\nscheduler_parameters = \"max_switch_wait=3600\"\n";
+    system.write("cluster.toml", &format!("{head}{}", nodes.join("")));
+    system.restart(&["--config", "cluster.toml"]);
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
+    assert!(site.ok("scontrol show node n3").contains("TmpDisk=5000 "));
+    assert_eq!(site.ok("sinfo -h -N -o '%N %d'"), "n1 100\nn2 100\nn3 5000\nn4 5000\n");
+    let switches = "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=s2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n";
+    assert_eq!(site.ok("scontrol show topology"), switches);
+    let nodes_of = |job: &str| site.ok(&format!("squeue -h -j {job} -o %N")).trim().to_owned();
+    let submit = |options: &str| site.ok(&format!("sbatch --parsable {options} --wrap 'sleep 1000'")).trim().to_owned();
+    let disk = submit("--tmp=2G -n1 --exclusive");
+    site.system.wait_for_state(&disk, "running");
+    assert_eq!(nodes_of(&disk), "n3");
+    assert!(site.ok(&format!("scontrol show job {disk}")).contains("MinTmpDiskNode=2G"));
+    let (status, told) = site.fails("sbatch --tmp=1T --wrap true");
+    assert_eq!((status, told.contains("Requested node configuration is not available")), (1, true), "{told}");
+    let middle = submit("-N1 --exclusive -w n2");
+    site.system.wait_for_state(&middle, "running");
+    // Two nodes are free, on two switches and not in a row.
+    let few = submit("-N2 --switches=1@30:00");
+    let row = submit("-N2 --contiguous");
+    let is_told = || site.system.ok(&["explain", &few]).contains("closer together");
+    site.system.wait_until("the wait is explained", is_told);
+    let shown = || site.ok(&format!("scontrol show job {few}"));
+    assert!(shown().contains("Switches=1@00:30:00"), "{}", shown());
+    site.system.wait_until("the reason is told", || shown().contains("JobState=PENDING Reason=Resources"));
+    assert!(site.ok(&format!("scontrol show job {row}")).contains("Contiguous=1"));
+    site.ok(&format!("scancel {few} {middle}"));
+    site.system.wait_for_state(&row, "running");
+    assert_eq!(nodes_of(&row), "n[1-2]");
+    let any = submit("-N2 --switches=1");
+    site.ok(&format!("scancel {row}"));
+    site.system.wait_for_state(&any, "running");
+    assert_eq!(nodes_of(&any), "n[1-2]");
+    let later = submit("-N2 --switches=1");
+    site.ok(&format!("scontrol update jobid={later} switches=1@0"));
+    assert!(site.ok(&format!("scontrol show job {later}")).contains("Switches=1@00:00:00"));
+    site.ok("scancel -u $(id -un)");
 }

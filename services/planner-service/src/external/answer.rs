@@ -206,9 +206,13 @@ impl<'a> Placer<'a> {
         let licences = self.state.licences().map(|(name, _)| (name, self.free.licence(name)));
         let queue_nodes = self.state.queue(&component.queue).map_or(&[][..], |queue| &queue.spec.nodes);
         let default_memory_per_core_bytes = self.state.settings().default_memory_per_core_bytes;
-        let scope = Scope { queue_nodes, taken_nodes, default_memory_per_core_bytes };
+        let order: Vec<NodeId> = self.state.nodes().map(|node| node.id).collect();
+        let scope = Scope { queue_nodes, taken_nodes, default_memory_per_core_bytes, order: &order };
         let mut free = Free::new(nodes, licences);
-        place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
+        let mut place =
+            |alternative: &Alternative| place_alternative(&mut free, &scope, number, alternative, &mut Undo::default());
+        // It has decided when the job starts, so nothing is gained by waiting for nodes that are closer together.
+        place(alternative).or_else(|| place(&Alternative { groups: None, ..alternative.clone() }))
     }
 
     /// Whether the active reservations leave a node to a component.

@@ -97,6 +97,8 @@ pub(super) struct Cycle<'c> {
     pub quota_hints: HashMap<(ClassId, Arc<Holder>), Timestamp>,
     /// Jobs that hold a part of quotas for this cycle only.
     pub quota_places: Vec<Place>,
+    /// Jobs that could start in more groups of nodes than they want, and until when they wait.
+    pub patient: BTreeMap<JobId, Timestamp>,
 }
 
 /// What limits count for a job that starts.

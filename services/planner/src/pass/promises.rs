@@ -44,6 +44,7 @@ impl Engine {
         for place in sorted {
             self.start_further_tasks(cycle, *place);
         }
+        self.claim_despite_promises(cycle, sorted);
     }
 
     /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy

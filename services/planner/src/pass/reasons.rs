@@ -29,7 +29,9 @@ impl Engine {
         let generation = self.machine.generation;
         let is_other_machine = std::mem::replace(&mut self.judged_generation, generation) != generation;
         for class in self.classes.take_unjudged(is_other_machine) {
-            let reason = self.fate(&self.classes.get(class).demand);
+            let judged = self.classes.get(class);
+            // In the end it takes nodes in any groups.
+            let reason = self.fate(judged.patience.as_ref().map_or(&judged.demand, |patience| &patience.demand));
             let ways = self.hopeless_ways(self.classes.get(class));
             self.classes.judge(class, reason, ways);
         }
@@ -41,7 +43,8 @@ impl Engine {
             return Vec::new();
         }
         let is_hopeless = |component: &ComponentDemand, way: &Alternative| {
-            let only = ComponentDemand { alternatives: [way.clone()].into(), ..component.clone() };
+            let way = Alternative { groups: None, ..way.clone() };
+            let only = ComponentDemand { alternatives: [way].into(), ..component.clone() };
             self.fate(&Demand { components: vec![only], sharing: None, fixed: None }).is_some()
         };
         let of_component = |component: &ComponentDemand| {
@@ -153,7 +156,7 @@ impl Engine {
             let [alternative] = &component.alternatives[..] else { return None };
             let each = EachNode::of(alternative, default_memory_per_core_bytes)?;
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
-            let scope = Scope { queue_nodes, taken_nodes: &nobody, default_memory_per_core_bytes };
+            let scope = Scope { queue_nodes, taken_nodes: &nobody, default_memory_per_core_bytes, order: &[] };
             Some(each.wanted(free.nodes().iter(), &scope))
         };
         let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
@@ -169,13 +172,14 @@ impl Engine {
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
             let barred = &taken_nodes | &spread.of_others(number);
-            let scope = Scope { queue_nodes, taken_nodes: &barred, default_memory_per_core_bytes };
             // As when it starts: the shortest that fits.
             let mut alternatives: Vec<_> = (0..).zip(component.alternatives.iter()).collect();
             alternatives.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
-            let placed = alternatives
-                .into_iter()
-                .find_map(|(number, alternative)| place::place_alternative(free, &scope, number, alternative, undo));
+            let placed = alternatives.into_iter().find_map(|(number, alternative)| {
+                let order = &self.machine.order_for(alternative);
+                let scope = Scope { queue_nodes, taken_nodes: &barred, default_memory_per_core_bytes, order };
+                place::place_alternative(free, &scope, number, alternative, undo)
+            });
             let shares = placed.iter().flat_map(|placed| &placed.shares);
             taken_nodes.extend(shares.filter(|share| !spread.lets_share(share)).map(|share| share.node));
             placed.is_some()
@@ -218,8 +222,20 @@ impl Engine {
             });
             self.fits_in(demand, Free::new(nodes, licences()))
         };
+        let anywhere = |demand: &Demand| {
+            let mut demand = demand.clone();
+            for component in &mut demand.components {
+                let ways = component.alternatives.iter();
+                let way = |way: &Alternative| Alternative { contiguous: false, groups: None, ..way.clone() };
+                component.alternatives = ways.map(way).collect();
+            }
+            demand
+        };
+        let has_layout = demand.components.iter().flat_map(|one| one.alternatives.iter()).any(Alternative::has_layout);
         if self.fits_in(demand, Free::new(nodes(), licences())) {
             "nodes for as long as it may run"
+        } else if has_layout && self.fits_in(&anywhere(demand), Free::new(nodes(), licences())) {
+            "nodes that lie together"
         } else if self.fits_in(demand, Free::new(nodes(), self.machine.licences())) {
             "licences"
         } else if helps(|node| node.cores = Cow::Owned(IndexSet::first_n(node.spec.cores))) {

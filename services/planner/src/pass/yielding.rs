@@ -1,7 +1,7 @@
 //! Running jobs make way for a waiting one because of their service classes: no more of them than needed, the least
 //! important first.
 
-use super::Cycle;
+use super::{Cycle, modes::Ground};
 use crate::{
     engine::{Engine, Run},
     limits::Usage,
@@ -23,7 +23,42 @@ struct Wanted<'w> {
     ways: Option<&'w [Vec<bool>]>,
 }
 
+/// How many of the first waiting jobs can have runs make way where all have promises.
+const MOST_CLAIMING: usize = 100;
+
 impl Engine {
+    /// Where all jobs have promises: each of the first waiting jobs claims the resources of runs that make way for its
+    /// class, unless a job ahead of it could use the same. Promises to others are kept: the job must fit beside them.
+    pub(super) fn claim_despite_promises(&mut self, cycle: &mut Cycle, sorted: &[Place]) {
+        if self.yielding.is_empty() {
+            return;
+        }
+        let started: BTreeSet<JobId> = cycle.plan.starts.iter().map(|start| start.job.whole()).collect();
+        let mut ahead: Vec<Ground> = Vec::new();
+        for place in sorted {
+            let Some(entry) = self.queue.get(*place) else { continue };
+            if started.contains(&entry.id.whole())
+                || !self.may_be_planned(cycle, *place)
+                || self.is_hopeless(*place)
+                || self.is_asked(*place)
+            {
+                continue;
+            }
+            let (demand, slot) = (self.classes.get(entry.class).demand.clone(), entry.slot.clone());
+            let ground = self.ground_of(&demand);
+            if !ahead.iter().any(|other| other.meets(&ground)) {
+                // What it was promised is not in its own way.
+                self.set_slot_at(*place, None);
+                self.claim_by_class(cycle, *place);
+                self.set_slot_at(*place, slot);
+            }
+            ahead.push(ground);
+            if ahead.len() == MOST_CLAIMING {
+                return;
+            }
+        }
+    }
+
     /// A job lacks room: claims the resources of runs that make way for its class, unless enough is already on its way.
     /// Returns the placement that it will get, which others may still partly hold, if there is one.
     pub(super) fn claim_by_class(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {

@@ -24,9 +24,13 @@ pub struct EachNode<'r> {
 }
 
 impl<'r> EachNode<'r> {
-    /// The request of an alternative for each node; `None` if it does not ask for a number of nodes.
+    /// The request of an alternative for each node; `None` if it does not ask for a number of nodes, or if it matters how
+    /// these lie to each other.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
+        if alternative.has_layout() {
+            return None;
+        }
         Self::of_request(request, default_memory_per_core_bytes, request.sharing != Sharing::Shared)
     }
 

@@ -25,7 +25,7 @@ impl<'r> Enough<'r> {
     /// takes the first nodes that it can get.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
-        let prefers = request.gpus.as_ref().is_some_and(is_floating);
+        let prefers = request.gpus.as_ref().is_some_and(is_floating) || alternative.has_layout();
         if prefers || !request.nodes.is_empty() {
             return None;
         }

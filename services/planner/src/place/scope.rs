@@ -17,6 +17,8 @@ pub struct Scope<'s> {
     pub taken_nodes: &'s BTreeSet<NodeId>,
     /// Memory for each core of a request that names none.
     pub default_memory_per_core_bytes: Option<u64>,
+    /// All nodes of the cluster in their order, for alternatives whose nodes follow each other; others need none.
+    pub order: &'s [NodeId],
 }
 
 /// The least and the most of a count, given how many there are. At least one, and no more than there are; if the least

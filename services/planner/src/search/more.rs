@@ -48,6 +48,7 @@ impl Search<'_> {
             queue_nodes: self.queue_nodes(component),
             taken_nodes: barred,
             default_memory_per_core_bytes: self.default_memory_per_core_bytes,
+            order: &[],
         };
         let mut free = Free::new(free, []);
         let ComponentPlacement { alternative, shares } =

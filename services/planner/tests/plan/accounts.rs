@@ -380,6 +380,43 @@ fn runs_make_way_for_a_class_that_preempts_theirs() {
     assert!(world.state().job(normal).unwrap().run().is_some());
 }
 
+/// Where all jobs have promises, runs make way for the first waiting job, and for none behind it that could use the same.
+#[test]
+fn runs_make_way_where_starts_are_promised_too() {
+    let mut world = preempting(false);
+    let conservative = Policy::built_in("conservative").expect("it is built in");
+    world.set_policy(Policy { order: vec![OrderKey::Priority], ..conservative });
+    let low = of_class(&mut world, "low", 6);
+    assert_eq!(world.settle(), [low]);
+    let urgent = of_class(&mut world, "urgent", 3);
+    let behind = of_class(&mut world, "urgent", 2);
+    let planned = world.plan().plan;
+    let made: Vec<_> = planned.preemptions.iter().map(|one| (one.for_job, &one.victims[..])).collect();
+    assert_eq!(made, [(urgent, &[low][..])]);
+    assert_eq!(world.settle(), []);
+    assert!(world.plan().plan.preemptions.is_empty(), "enough is on its way");
+    world.end(low);
+    assert_eq!(world.settle(), [urgent, behind]);
+    assert!(world.state().job(low).unwrap().is_waiting(), "it waits again");
+    world.end(urgent);
+    world.end(behind);
+    assert_eq!(world.settle(), [low]);
+}
+
+/// A promise to another is not broken for it.
+#[test]
+fn promises_are_kept_when_runs_could_make_way() {
+    let mut world = preempting(false);
+    let conservative = Policy::built_in("conservative").expect("it is built in");
+    world.set_policy(Policy { order: vec![OrderKey::Priority], ..conservative });
+    let low = of_class(&mut world, "low", 6);
+    assert_eq!(world.settle(), [low]);
+    let promised = of_class(&mut world, "normal", 6);
+    assert_eq!(world.settle(), []);
+    of_class(&mut world, "urgent", 6);
+    assert!(world.plan().plan.preemptions.is_empty(), "it would run into what is promised to {promised}");
+}
+
 /// Of two ways to make room the one with fewer runs; a run of another class never.
 #[test]
 fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {

@@ -3,6 +3,7 @@
 mod accounts;
 mod fixed;
 mod forecast;
+mod layout;
 mod ordering;
 mod placement;
 mod properties;

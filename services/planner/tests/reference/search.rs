@@ -171,7 +171,7 @@ impl Holdings<'_> {
     fn scope<'s>(&'s self, component: &ComponentDemand, taken_nodes: &'s BTreeSet<NodeId>) -> Option<Scope<'s>> {
         let queue = self.world.queues.get(&*component.queue)?;
         let default_memory_per_core_bytes = self.world.default_memory_per_core_bytes;
-        Some(Scope { queue_nodes: &queue.nodes, taken_nodes, default_memory_per_core_bytes })
+        Some(Scope { queue_nodes: &queue.nodes, taken_nodes, default_memory_per_core_bytes, order: &[] })
     }
 
     /// The number of nodes that match some alternative of a component.

@@ -5,7 +5,7 @@ use super::{
     limits::{self, Extras, Of},
     names,
 };
-use crate::queries::sacctmgr::Sacctmgr;
+use crate::{duration, queries::sacctmgr::Sacctmgr};
 use muster_schemas::accounts::{AccountChange, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, UserSpec};
 
 /// The pairs of a command line.
@@ -231,6 +231,10 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
     proposal.say(format_args!("  Description    = {}", description.as_ref().unwrap_or(last)));
     if class.refuses_hopeless {
         proposal.say(format_args!("  {:<24} = DenyOnLimit", "Flags"));
+    }
+    if class.preemption_grace_seconds != 0 {
+        let grace = duration::long(class.preemption_grace_seconds.into());
+        proposal.say(format_args!("  {:<24} = {grace}", "GraceTime"));
     }
     limits::lines(&class.limits, Of::Class).iter().for_each(|line| proposal.say(line));
     if !class.preempts.is_empty() {

@@ -18,17 +18,21 @@ pub(super) struct Extras<'s> {
     pub refuses_hopeless: Option<&'s mut bool>,
     pub preempts: Option<&'s mut Vec<String>>,
     pub cancels_preempted: Option<&'s mut bool>,
+    pub grace_seconds: Option<&'s mut u32>,
 }
 
 impl<'s> Extras<'s> {
     /// Those of a class, and its limits.
     pub fn of_class(class: &'s mut ClassSpec) -> (&'s mut UseLimits, Self) {
-        let ClassSpec { limits, priority, refuses_hopeless, preempts, cancels_preempted, .. } = class;
+        let ClassSpec {
+            limits, priority, refuses_hopeless, preempts, cancels_preempted, preemption_grace_seconds, ..
+        } = class;
         let extras = Self {
             priority: Some(priority),
             refuses_hopeless: Some(refuses_hopeless),
             preempts: Some(preempts),
             cancels_preempted: Some(cancels_preempted),
+            grace_seconds: Some(preemption_grace_seconds),
             ..Self::default()
         };
         (limits, extras)
@@ -184,6 +188,9 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
             "requeue" | "cluster" | "-1" | "" => false,
             _ => return Err(format!(" Bad Preempt Mode given: {value}; muster knows cancel, requeue and cluster")),
         };
+    } else if begins("gracetime", 3) {
+        let seconds = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };
+        **extras.grace_seconds.as_mut().ok_or_else(unknown)? = seconds;
     } else if begins("preempt", 7) {
         change_list(extras.preempts.as_mut().ok_or_else(unknown)?, &pair.0, value);
     } else if begins("flags", 2) {

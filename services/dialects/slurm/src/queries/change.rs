@@ -7,12 +7,12 @@ use super::{
 use crate::{
     attributes,
     duration::TimeLimit,
-    features::{self, Way, least_cpus},
+    features::{self, Way},
     hostlist,
     job_id::dependencies,
     moment,
     options::values::{self, NodeRange},
-    request::gpus_on_each,
+    request::{few_switches, gpus_on_each},
     show::record::{JobRecord, NO_LIMIT},
     size,
 };
@@ -225,6 +225,9 @@ pub(crate) fn written(pair: &Pair, asked: &[Alternative]) -> Option<(&'static st
         "NumTasks" => (names::NTASKS, pair.value.clone()),
         "CPUsPerTask" => (names::CPUS_PER_TASK, pair.value.clone()),
         "Features" => (names::CONSTRAINT, pair.value.clone()),
+        "MinTmpDiskNode" => (names::TMP, pair.value.clone()),
+        "Switches" => (names::SWITCHES, pair.value.clone()),
+        "Contiguous" => (names::CONTIGUOUS, set_if(flag(&pair.value)?)),
         "Gres" => (names::GRES, pair.value.clone()),
         "Licenses" => {
             let licences = asked.first().map(|alternative| &alternative.licences).into_iter().flatten();
@@ -320,8 +323,26 @@ pub(crate) fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
             };
             requests(asked, &|request| {
                 let mut way = way.clone();
-                way.every_node.extend(request.filter.as_ref().and_then(least_cpus).cloned());
+                way.every_node.extend(request.filter.iter().flat_map(features::of_other_options).cloned());
                 request.filter = way.filter();
+            });
+        }
+        "MinTmpDiskNode" => {
+            let least = size::parse_megabytes(text)?;
+            requests(asked, &|request| {
+                request.filter = features::with_other_tmp_disk(request.filter.as_ref(), least);
+            });
+        }
+        "Contiguous" => {
+            let contiguous = flag(text)?;
+            asked.iter_mut().for_each(|alternative| alternative.contiguous = contiguous);
+        }
+        // Without a time it waits as long as before.
+        "Switches" => {
+            let (most, wait_seconds) = values::switches(text)?;
+            asked.iter_mut().for_each(|alternative| {
+                let before = alternative.groups.as_ref().map(|few| few.wait_seconds);
+                alternative.groups = few_switches(most, wait_seconds.or(before));
             });
         }
         "Gres" => {
@@ -378,13 +399,11 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
         "Comment" => (names::COMMENT, text.to_owned()),
         "TimeMin" => (names::TIME_MIN, TimeLimit::parse(text).map(|_| text.to_owned())?),
         "WCKey" => (names::WCKEY, text.to_owned()),
-        "MinTmpDiskNode" => (names::TMP, size::parse_megabytes(text).map(|_| text.to_owned())?),
         "Requeue" => {
             let is_requeued = flag(text)?;
             result.change.requeue_on_node_lost = Some(is_requeued);
             (names::NO_REQUEUE, set_if(!is_requeued))
         }
-        "Contiguous" => (names::CONTIGUOUS, set_if(flag(text)?)),
         "OverSubscribe" | "Shared" => (names::OVERSUBSCRIBE, set_if(flag(text)?)),
         _ => return None,
     };

@@ -56,7 +56,7 @@ impl Update {
     }
 }
 
-const JOB_KEYS: [&str; 34] = [
+const JOB_KEYS: [&str; 35] = [
     "Account",
     "ArrayTaskThrottle",
     "Comment",
@@ -88,6 +88,7 @@ const JOB_KEYS: [&str; 34] = [
     "ReservationName",
     "Shared",
     "StartTime",
+    "Switches",
     "TimeLimit",
     "TimeMin",
     "WCKey",

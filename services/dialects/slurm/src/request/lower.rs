@@ -3,7 +3,7 @@
 use super::{Settings, sizing, times};
 use crate::{
     attributes::{self, component, component_key, job, job_key},
-    burst_buffer, environment,
+    burst_buffer, environment, features,
     job_id::dependencies,
     messages::{Refusal, Rejection},
     moment::{self, Now},
@@ -129,11 +129,19 @@ pub struct Rules {
     pub directive_words: Vec<String>,
     /// Whether directives can mention persistent buffers (SL-B-02).
     pub persistent_buffers: bool,
+    /// The longest wait for few switches, and that of jobs that do not say, in seconds (SL-C-12).
+    pub most_switch_wait_seconds: u64,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { array_size_limit: 1001, requeue: true, directive_words: Vec::new(), persistent_buffers: true }
+        Self {
+            array_size_limit: 1001,
+            requeue: true,
+            directive_words: Vec::new(),
+            persistent_buffers: true,
+            most_switch_wait_seconds: features::SWITCH_WAIT_SECONDS,
+        }
     }
 }
 
@@ -260,7 +268,12 @@ impl Submission<'_> {
             holds: Holds { user: settings.is_set("hold") || priority == Some(0), ..Holds::default() },
             reservation: first_of_list(settings.text("reservation")),
             launch: self.launch(offset, settings),
-            alternatives: sizing::alternatives(settings, offset, times::walltime_seconds(settings, self.now)?)?,
+            alternatives: sizing::alternatives(
+                settings,
+                offset,
+                times::walltime_seconds(settings, self.now)?,
+                self.rules.most_switch_wait_seconds,
+            )?,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::{
     size::{MEGABYTE, parse_megabytes},
 };
 use muster_schemas::resources::{
-    Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing,
+    Alternative, Count, FewGroups, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing,
 };
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ pub(super) fn alternatives(
     settings: &Settings,
     offset: usize,
     walltime_seconds: Option<u64>,
+    most_switch_wait_seconds: u64,
 ) -> Result<Vec<Alternative>, Refusal> {
     let licences = licences(settings, offset)?;
     let ways = ways(settings)?;
@@ -27,12 +28,28 @@ pub(super) fn alternatives(
     let smallest = size.on_fewest_nodes().filter(|_| settings.is_set("use-min-nodes"));
     let sizes = || smallest.iter().chain([&size]);
     let requests = sizes().flat_map(|size| ways.iter().map(move |way| size.requests(way)));
+    let contiguous = settings.is_set("contiguous");
+    let mut groups = settings.value("switches", values::switches).and_then(|(most, wait)| few_switches(most, wait));
+    if let Some(few) = &mut groups {
+        few.wait_seconds = few.wait_seconds.min(most_switch_wait_seconds);
+    }
     // Parts of a size are counted in nodes.
     let alternative = |requests: Vec<Request>| {
         let scatter = requests.len() > 1;
-        Alternative { requests, walltime_seconds, licences: licences.clone(), scatter, ..Alternative::default() }
+        let (licences, groups) = (licences.clone(), groups.clone());
+        Alternative { requests, walltime_seconds, licences, scatter, contiguous, groups, ..Alternative::default() }
     };
     requests.map(|requests| requests.map(alternative)).collect()
+}
+
+/// The longest wait for few switches that a job can ask for, in seconds: a year.
+const LONGEST_WAIT_SECONDS: u64 = 365 * 86_400;
+
+/// A wish for nodes on this many switches or fewer; `None` for 0. A job that does not say how long it waits for them waits as
+/// long as it may.
+pub fn few_switches(most: u32, wait_seconds: Option<u64>) -> Option<FewGroups> {
+    let wait_seconds = wait_seconds.map_or(LONGEST_WAIT_SECONDS, |seconds| seconds.min(LONGEST_WAIT_SECONDS));
+    (most > 0).then(|| FewGroups { property: features::SWITCH.to_owned(), most, wait_seconds })
 }
 
 fn rejected(rejection: Rejection) -> Refusal {
@@ -54,6 +71,9 @@ fn ways(settings: &Settings) -> Result<Vec<Way>, Refusal> {
     };
     if let Some(least) = settings.value("mincpus", values::count) {
         ways.iter_mut().for_each(|way| way.every_node.push(features::with_cpus(least)));
+    }
+    if let Some(least) = settings.value("tmp", parse_megabytes).filter(|least| *least > 0) {
+        ways.iter_mut().for_each(|way| way.every_node.push(features::with_tmp_disk(least)));
     }
     Ok(ways)
 }
@@ -218,7 +238,7 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
 /// Options that would change where or how long a job runs, but that the model does not support.
 fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
     let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
-    let options = ["container-id", "contiguous", "no-kill", "switches", "tmp", "x11"];
+    let options = ["container-id", "no-kill", "x11"];
     options.into_iter().filter(move |option| match *option {
         "no-kill" => settings.is_set(option) && !says(option, "off"),
         option => settings.is_set(option),

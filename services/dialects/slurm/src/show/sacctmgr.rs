@@ -11,7 +11,10 @@ use super::{
     cells::put,
     columns::{Field, FormatError, Layout, ListStyle},
 };
-use crate::accounts::{ROOT, tres, tres_minutes, wall};
+use crate::{
+    accounts::{ROOT, tres, tres_minutes, wall},
+    duration,
+};
 use muster_schemas::{
     accounts::{AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, DEFAULT_CLASS, JobBounds, UserSpec},
     cluster::ClusterSettings,
@@ -401,7 +404,9 @@ impl Listed for Qos {
     const FIELDS: &'static [Field<Self>] = &[
         field!(&["Name"], "Name", 10, |row, _, out| out.push_str(&row.0.name)),
         field!(&["Priority"], "Priority", 10, |row, _, out| put(row.0.priority, out)),
-        field!(&["GraceTime"], "GraceTime", 10, |_, _, out| out.push_str("00:00:00")),
+        field!(&["GraceTime"], "GraceTime", 10, |row, _, out| {
+            out.push_str(&duration::long(row.0.preemption_grace_seconds.into()));
+        }),
         field!(&["Preempt"], "Preempt", 10, |row, _, out| out.push_str(&row.0.preempts.join(","))),
         field!(&["PreemptExemptTime"], "PreemptExemptTime", 19, |_, _, _| {}),
         field!(&["PreemptMode"], "PreemptMode", 11, |row, _, out| {

@@ -12,7 +12,7 @@ pub use buffer::buffers;
 pub use config::{SETTINGS, config, ping};
 pub use job::job;
 pub use node::{NodeExtras, node};
-pub use other::{associations, completing, daemons, update_line};
+pub use other::{associations, completing, daemons, topology, update_line};
 pub use partition::{licences, partition, reservation};
 pub use step::step;
 

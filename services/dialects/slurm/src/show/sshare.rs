@@ -8,6 +8,7 @@ use super::{
     columns::{Field, FormatError, ListStyle},
     sacctmgr::{Listed, association_id, list},
 };
+use crate::accounts::tres_minutes;
 use muster_schemas::{
     accounts::AssociationKey,
     fair_tree::{Member, compare},
@@ -33,6 +34,8 @@ pub struct Share {
     pub member: Member,
     /// The minutes that its running jobs may still run, times their cores.
     pub running_minutes: u64,
+    /// What its jobs together may use up over time: `cpu=90`.
+    pub group_minutes: String,
 }
 
 /// What a running job may still use.
@@ -88,7 +91,9 @@ pub fn shares(
     let mut all: Vec<Share> = Vec::with_capacity(members.len());
     for member in members {
         let depth = member.parent.map_or(0, |parent| all[parent].depth + 1);
-        all.push(Share { cluster: cluster.to_owned(), depth, member, running_minutes: 0 });
+        let limited = page.associations.iter().find(|known| known.of == member.of);
+        let group_minutes = limited.map_or_else(String::new, |known| tres_minutes(&known.limits.budget));
+        all.push(Share { cluster: cluster.to_owned(), depth, member, running_minutes: 0, group_minutes });
     }
     for job in running {
         let Some(of) = association(page, &job.account, &job.user, Some(&job.partition)) else { continue };
@@ -134,7 +139,7 @@ impl Listed for Share {
         field!("User", 10, |row, _, out| {
             out.push_str(row.member.of.user.as_deref().unwrap_or_default());
         }),
-        field!("GrpTRESMins", 30, |_, _, _| {}),
+        field!("GrpTRESMins", 30, |row, _, out| out.push_str(&row.group_minutes)),
         field!("TRESRunMins", 30, |row, _, out| put(format_args!("cpu={}", row.running_minutes), out)),
     ];
     const USUAL: &'static str = USUAL;

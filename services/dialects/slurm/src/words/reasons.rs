@@ -24,9 +24,11 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
         ReasonWord::ArrayLimit => "JobArrayTaskLimit",
         ReasonWord::Limit => return limit(after(&reason.text, "limit reached: ")),
         ReasonWord::Resources if after(&reason.text, "not enough free: ") == "licences" => "Licenses",
-        ReasonWord::Resources | ReasonWord::Reserved | ReasonWord::ActivationFilter | ReasonWord::PlannerFailed => {
-            "Resources"
-        }
+        ReasonWord::Resources
+        | ReasonWord::Reserved
+        | ReasonWord::ActivationFilter
+        | ReasonWord::PlannerFailed
+        | ReasonWord::FewGroups => "Resources",
         ReasonWord::BehindJob | ReasonWord::WouldDelay | ReasonWord::Announced | ReasonWord::BlockedByJob => "Priority",
         ReasonWord::NodesUnavailable => {
             let nodes = after(&reason.text, "nodes not available: ");

@@ -192,16 +192,33 @@ fn nodes_have_the_least_number_of_cpus() {
     assert_eq!(request(&submit("--mincpus=16 -C knl"), 0).filter, Some(both));
 }
 
+/// SL-C-12: `--tmp`, `--contiguous` and `--switches`, with the wait that the site allows.
+#[test]
+fn nodes_have_disk_follow_each_other_and_are_on_few_switches() {
+    let disk = features::with_tmp_disk(2048);
+    assert_eq!(request(&submit("--tmp=2G"), 0).filter, Some(disk.clone()));
+    assert_eq!(request(&submit("--tmp=0"), 0).filter, None);
+    let all = NodeFilter::All(vec![NodeFilter::Has("knl".into()), features::with_cpus(2), disk]);
+    assert_eq!(request(&submit("--tmp=2G --mincpus=2 -C knl"), 0).filter, Some(all));
+    let way = |line: &str| submit(line).components[0].alternatives[0].clone();
+    assert!(way("--contiguous -N4").contiguous);
+    assert!(!way("-N4").has_layout());
+    let few = |line: &str| way(line).groups.map(|few| (few.property, few.most, few.wait_seconds));
+    assert_eq!(few("--switches=2@1:00"), Some(("switch".into(), 2, 60)));
+    assert_eq!(few("--switches=1"), Some(("switch".into(), 1, 300)), "as long as the site lets it wait");
+    assert_eq!(few("--switches=1@1-0"), Some(("switch".into(), 1, 300)));
+    assert_eq!(few("--switches=0"), None);
+}
+
 /// SL-C-12, SL-C-13, SL-C-19: options without effect are reported.
 #[test]
 fn options_without_effect_are_told() {
     let told = |line: &str| warnings(Command::Sbatch, &super::submissions::settings(line)[0]);
-    for (line, option) in
-        [("--contiguous", "contiguous"), ("--tmp=1G", "tmp"), ("--switches=1", "switches"), ("-k", "no-kill")]
-    {
+    for (line, option) in [("--x11", "x11"), ("-k", "no-kill")] {
         let expected = format!("sbatch: warning: --{option} is kept and shown, but has no effect here");
         assert_eq!(told(line), [expected], "{line}");
     }
+    assert!(told("--contiguous --tmp=1G --switches=1").is_empty());
     assert!(told("--kill-on-invalid-dep=yes --no-kill=off --mincpus=2").is_empty());
     assert!(submit("--kill-on-invalid-dep=yes").cancelled_if_never_met);
     assert!(!submit("--kill-on-invalid-dep=no").cancelled_if_never_met);

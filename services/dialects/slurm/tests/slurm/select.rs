@@ -436,7 +436,8 @@ fn scheduler_parameters_are_words_between_commas() {
     let both = SchedulerParameters { whole_hetjob: true, disable_hetjob_steps: true, ..SchedulerParameters::default() };
     assert_eq!(parse("bf_interval=30, whole_hetjob,disable_hetjob_steps"), both);
     assert_eq!(parse("whole_pack"), SchedulerParameters { disable_hetjob_steps: false, ..both });
-    for text in ["", "whole_hetjob=no", "not_whole_hetjob"] {
+    assert_eq!(parse("max_switch_wait=60,x").most_switch_wait_seconds, 60);
+    for text in ["", "whole_hetjob=no", "not_whole_hetjob", "max_switch_wait=never", "max_switch_wait=300"] {
         assert_eq!(parse(text), SchedulerParameters::default(), "{text}");
     }
 }

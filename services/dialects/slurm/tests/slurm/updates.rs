@@ -22,11 +22,10 @@ use serde_json::json;
 fn changed(job: JobView, pairs: &str) -> Result<JobUpdate, Failure> {
     let words: Vec<String> = format!("JobId=7 {pairs}").split_whitespace().map(str::to_owned).collect();
     let asked = Alternative {
-        cpu_seconds: None,
         requests: vec![Demand { tasks: Some(2), ..Demand::default() }],
         walltime_seconds: Some(300),
         licences: [("ansys".to_owned(), 2)].into(),
-        scatter: false,
+        ..Alternative::default()
     };
     let record = records([job]).remove(0);
     let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
@@ -200,12 +199,34 @@ fn every_key_that_is_known_has_an_effect() {
         ("ReservationName", "r"),
         ("Shared", "yes"),
         ("StartTime", "now+60"),
+        ("Switches", "1@10"),
         ("TimeLimit", "1"),
         ("TimeMin", "1"),
         ("WCKey", "w"),
     ] {
         assert_ne!(waiting(&format!("{key}={value}")), JobUpdate::default(), "{key}");
     }
+}
+
+/// SL-C-12, SL-C-36: a new size of the disk replaces the old one, and leaves features and CPUs as they are.
+#[test]
+fn disk_neighbours_and_switches_are_changed_as_what_the_job_asks_for() {
+    let tmp = |text: &str| asked(&format!("mintmpdisknode={text}")).requests[0].filter.clone();
+    assert_eq!(tmp("1G"), Some(features::with_tmp_disk(1024)));
+    let both = asked("features=knl mintmpdisknode=5 mintmpdisknode=7").requests[0].filter.clone();
+    assert_eq!(both, Some(NodeFilter::All(vec![NodeFilter::Has("knl".into()), features::with_tmp_disk(7)])));
+    assert_eq!(
+        asked("features=knl mintmpdisknode=5 mintmpdisknode=0").requests[0].filter,
+        Some(NodeFilter::Has("knl".into()))
+    );
+    assert!(asked("contiguous=yes").contiguous);
+    let few =
+        |text: &str| asked(&format!("switches={text}")).groups.map(|few| (few.property, few.most, few.wait_seconds));
+    assert_eq!(few("2@1:00:00"), Some(("switch".into(), 2, 3600)));
+    assert_eq!(few("3@60 switches=2"), Some(("switch".into(), 2, 60)), "it waits as long as before");
+    assert!(changed(view(json!({})), "switches=x").is_err());
+    let kept = waiting("contiguous=yes switches=1@60 mintmpdisknode=1G").attributes;
+    assert_eq!(kept.values().map(String::as_str).collect::<Vec<_>>(), ["yes", "1@60", "1G"]);
 }
 
 /// The effect of an update on a job with two components: one task and two licences, and four tasks with more time.
@@ -215,11 +236,10 @@ fn of_components(
     pairs: &str,
 ) -> Result<Vec<(Option<u32>, JobUpdate)>, Failure> {
     let asked = |tasks: u32, seconds: u64, licences: u32| Alternative {
-        cpu_seconds: None,
         requests: vec![Demand { tasks: Some(tasks), ..Demand::default() }],
         walltime_seconds: Some(seconds),
         licences: (0..licences).map(|_| ("ansys".to_owned(), 2)).collect(),
-        scatter: false,
+        ..Alternative::default()
     };
     let alternatives = [vec![asked(1, 300, 1)], vec![asked(4, 600, 0)]];
     let by_component = json!([
@@ -351,9 +371,9 @@ fn a_running_job_keeps_a_number_of_nodes_or_those_that_are_named() {
         Ok::<_, Failure>(changed.kept.expect("it is about nodes"))
     };
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(kept("NumNodes=2"), Ok(ShrinkRequest { nodes: Some(2), keep: Vec::new() }));
+    assert_eq!(kept("NumNodes=2"), Ok(ShrinkRequest { nodes: Some(2), ..ShrinkRequest::default() }));
     for key in ["NodeList", "ReqNodeList"] {
-        let expected = ShrinkRequest { nodes: None, keep: names(&["n1", "n3"]) };
+        let expected = ShrinkRequest { keep: names(&["n1", "n3"]), ..ShrinkRequest::default() };
         assert_eq!(kept(&format!("{key}=n[1,3]")), Ok(expected));
     }
     assert!(kept("NumNodes=1-2").is_err(), "a job that runs has no range");

@@ -70,6 +70,7 @@ impl RequestRecord {
         excluded_nodes: Vec::new(),
         oversubscribe: "OK",
         is_contiguous: false,
+        switches: None,
         nice: 0,
         time_min_seconds: None,
         deadline: None,
@@ -130,7 +131,8 @@ impl RequestRecord {
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
             excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),
             oversubscribe: oversubscribe(request, own(of_component::OVERSUBSCRIBE).is_some()),
-            is_contiguous: own(of_component::CONTIGUOUS).is_some(),
+            is_contiguous: alternative.is_some_and(|alternative| alternative.contiguous),
+            switches: alternative.and_then(|alternative| alternative.groups.clone()),
             nice: own(of_component::NICE).and_then(|text| text.parse().ok()).unwrap_or(0),
             time_min_seconds: own(of_component::TIME_MIN).and_then(|text| duration::parse_seconds(&text)),
             deadline: component.deadline,
@@ -244,7 +246,7 @@ fn oversubscribe(request: Option<&Request>, is_asked: bool) -> &'static str {
 
 /// A node filter as a constraint, without the part from `--mincpus`.
 pub(crate) fn constraint(filter: &NodeFilter) -> Option<String> {
-    features::least_cpus(filter).is_none().then(|| filter_text(filter))
+    features::without_other_options(filter).as_ref().map(filter_text)
 }
 
 /// A node filter in the form of features: `a&b`, `a|b`.

@@ -1,7 +1,7 @@
 //! The request of a component, as listings show it.
 
 use crate::size;
-use muster_schemas::time::Timestamp;
+use muster_schemas::{resources::FewGroups, time::Timestamp};
 
 /// What a component asked for, and other facts from its submission.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,8 @@ pub struct RequestRecord {
     pub oversubscribe: &'static str,
     /// Whether its nodes must be neighbours.
     pub is_contiguous: bool,
+    /// On how few switches they are to be, and how long it waits for that.
+    pub switches: Option<FewGroups>,
     /// How much its priority was lowered.
     pub nice: i64,
     /// The shortest acceptable time limit, in seconds.

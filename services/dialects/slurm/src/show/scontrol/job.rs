@@ -185,6 +185,9 @@ fn files(record: &mut Record, job: &JobRecord) {
     for (key, path) in streams.into_iter().filter(|_| request.has_files) {
         record.line().pair(key, or_null(Some(path)));
     }
+    if let Some(few) = &request.switches {
+        record.line().pair("Switches", format_args!("{}@{}", few.most, duration::long(few.wait_seconds)));
+    }
     for (key, text) in request.tres.iter().filter(|(key, _)| *key != "TresPerNode") {
         record.line().pair(key, text);
     }

@@ -52,7 +52,7 @@ pub fn node(node: &NodeRecord, extras: &NodeExtras, lines: Lines, clock: &Clock)
         .line()
         .pair("State", node.state.flags())
         .pair("ThreadsPerCore", 1)
-        .pair("TmpDisk", 0)
+        .pair("TmpDisk", node.tmp_disk_megabytes)
         .pair("Weight", node.weight)
         .pair("Owner", "N/A")
         .pair("MCS_label", "N/A");

@@ -1,8 +1,12 @@
 //! `scontrol completing`, `show daemons` and `show assoc_mgr` (SL-C-33).
 
 use super::moment;
-use crate::show::{Clock, record::JobRecord, sacctmgr::Association};
+use crate::{
+    hostlist,
+    show::{Clock, record::JobRecord, sacctmgr::Association, sinfo::NodeRecord},
+};
 use muster_schemas::accounts::{Bounds, ClassSpec, JobBounds, UserSpec};
+use std::collections::BTreeMap;
 
 /// The line of `-v` above records: when they were read, and how many there are.
 pub fn update_line(records: &str, clock: &Clock) -> String {
@@ -22,6 +26,23 @@ pub fn daemons(has_controller: bool, has_node: bool) -> String {
     let known = [("slurmctld", has_controller), ("slurmd", has_node)];
     let names: Vec<&str> = known.into_iter().filter(|(_, is_here)| *is_here).map(|(name, _)| name).collect();
     format!("{} \n", names.join(" "))
+}
+
+/// The switches and their nodes, by the nodes' property `switch` (SL-C-12).
+pub fn topology<'n>(nodes: impl IntoIterator<Item = &'n NodeRecord>) -> String {
+    let mut switches: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(switch) = &node.switch {
+            switches.entry(switch).or_default().push(&node.name);
+        }
+    }
+    if switches.is_empty() {
+        return "No topology information available\n".to_owned();
+    }
+    let line = |(name, nodes): (&str, Vec<&str>)| {
+        format!("SwitchName={name} Level=0 LinkSpeed=1 Nodes={}\n", hostlist::compress_sorted(&nodes))
+    };
+    switches.into_iter().map(line).collect()
 }
 
 /// Users, associations and service classes, with their limits. How much of a limit is used, `muster explain` tells.

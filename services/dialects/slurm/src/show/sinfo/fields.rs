@@ -34,7 +34,7 @@ pub static FIELDS: &[Field<Group>] = &[
     field!('B', &["maxcpuspernode"], "MAX_CPUS_PER_NODE", |_, _, out| out.push_str("UNLIMITED")),
     field!('c', &["cpus"], "CPUS", |group, _, out| size(group, |node| node.cpus.into(), out)),
     field!('C', &["cpusstate"], "CPUS(A/I/O/T)", cpus_by_state),
-    field!('d', &["disk"], "TMP_DISK", |_, _, out| out.push('0')),
+    field!('d', &["disk"], "TMP_DISK", |group, _, out| size(group, |node| node.tmp_disk_megabytes, out)),
     field!('D', &["nodes"], "NODES", |group, _, out| put(group.nodes.len(), out)),
     field!('e', &["freemem"], "FREE_MEM", |group, _, out| {
         size(group, |node| node.megabytes.saturating_sub(node.megabytes_used), out);

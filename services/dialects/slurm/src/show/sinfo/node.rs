@@ -1,7 +1,7 @@
 //! A node, as `sinfo` and `scontrol show node` list it.
 
 use crate::{
-    size,
+    features, size,
     words::{NodeFacts, NodeState},
 };
 use muster_schemas::{resources::PropertyValue, time::Timestamp, views::NodeView};
@@ -25,6 +25,10 @@ pub struct NodeRecord {
     pub megabytes_used: u64,
     /// Its weight: jobs get nodes of less weight first.
     pub weight: u64,
+    /// Its disk for temporary files, in megabytes: its property `tmp_disk_mb`.
+    pub tmp_disk_megabytes: u64,
+    /// The switch that it is on: its property `switch`.
+    pub switch: Option<String>,
     /// Its features, separated by commas.
     pub features: String,
     /// Its generic resources that can be used: `gpu:a100:4`.
@@ -52,7 +56,7 @@ impl NodeRecord {
     pub fn of(view: &NodeView, facts: NodeFacts, now: Timestamp) -> Self {
         let spec = &view.spec;
         let flags = spec.properties.iter().filter(|(_, value)| **value == PropertyValue::Flag(true));
-        let features: Vec<&str> = flags.map(|(name, _)| name.as_str()).collect();
+        let named: Vec<&str> = flags.map(|(name, _)| name.as_str()).collect();
         let gpus_used = match view.gpus_used {
             0 => String::new(),
             count => format!("gpu:{count}"),
@@ -67,7 +71,9 @@ impl NodeRecord {
             megabytes: spec.memory_bytes / size::MEGABYTE,
             megabytes_used: view.memory_used_bytes / size::MEGABYTE,
             weight: u64::try_from(spec.weight()).unwrap_or(0),
-            features: features.join(","),
+            switch: spec.properties.get(features::SWITCH).map(ToString::to_string),
+            tmp_disk_megabytes: features::tmp_disk_megabytes(&spec.properties),
+            features: named.join(","),
             gres: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| !is_faulty(*gpu)).map(|(model, _)| model)),
             gres_drained: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| is_faulty(*gpu)).map(|(model, _)| model)),
             gres_used: gpus_used,

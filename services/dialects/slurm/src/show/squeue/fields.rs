@@ -172,7 +172,9 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["preempttime"], "PREEMPT_TIME", not_available),
     field!(&["profile"], "PROFILE", not_available),
     detail!(&["reboot"], "REBOOT", |job, _, out| put(u8::from(job.request().is_reboot), out)),
-    field!(&["reqswitch"], "REQ_SWITCH", |_, _, out| out.push('0')),
+    detail!(&["reqswitch"], "REQ_SWITCH", |job, _, out| {
+        put(job.request().switches.as_ref().map_or(0, |few| few.most), out);
+    }),
     detail!(&["requeue"], "REQUEUE", |job, _, out| put(u8::from(job.request().is_requeued), out)),
     field!(&["resizetime"], "RESIZE_TIME", not_available),
     field!(&["restartcnt"], "RESTART_COUNT", |job, _, out| put(job.restarts, out)),
@@ -193,7 +195,9 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["tres-per-job"], "TRES_PER_JOB", not_available),
     field!(&["tres-per-socket"], "TRES_PER_SOCKET", not_available),
     field!(&["tres-per-task"], "TRES_PER_TASK", not_available),
-    field!(&["wait4switch"], "TIME_WAIT", |_, _, out| out.push('0')),
+    detail!(&["wait4switch"], "TIME_WAIT", |job, _, out| {
+        put(job.request().switches.as_ref().map_or(0, |few| few.wait_seconds), out);
+    }),
 ];
 
 /// Values about sizes and places that this system does not know are constant (D-13).

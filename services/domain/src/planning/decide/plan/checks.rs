@@ -31,6 +31,7 @@ impl Plan<'_> {
             let alternative = alternative.ok_or("the alternative does not exist")?;
             self.check_component((job, component), alternative, placed, None)?;
             check_amounts(self.state, alternative, placed)?;
+            check_row(self.state, alternative, placed)?;
             self.check_reservations(job, component, placed)?;
             for (name, count) in &alternative.licences {
                 *licences.entry(name).or_default() += u64::from(*count);
@@ -229,6 +230,18 @@ fn check_stay(node: &Node, alternative: &Alternative, now: Timestamp) -> Result<
         return Ok(());
     }
     Err(format!("node {} can be had until {until}, which is not long enough", node.spec.name))
+}
+
+/// Whether the nodes of a placement follow each other, if the alternative wants that (SL-C-12). In how few groups they are
+/// is up to the planner, which stops insisting after a time.
+fn check_row(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
+    let nodes: BTreeSet<NodeId> = placed.shares.iter().map(|share| share.node).collect();
+    let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return Ok(()) };
+    let between = || state.nodes().filter(|node| (*first..=*last).contains(&node.id)).count();
+    if alternative.contiguous && between() > nodes.len() {
+        return Err("the job wants nodes that follow each other, and there are others between them".into());
+    }
+    Ok(())
 }
 
 /// Whether a placement is sufficient for an alternative.
