@@ -202,6 +202,9 @@ pub struct ProposedPlan {
     pub backfill_pass: Option<BackfillPass>,
     /// Whether an external planner made it.
     pub external: bool,
+    /// Whether stopped queues and limits on their running jobs do not count: a scheduling program knows them, and decides
+    /// itself (PBS-C-09).
+    pub is_ordered: bool,
 }
 
 /// Facts about a start in addition to its placement.

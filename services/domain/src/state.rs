@@ -22,6 +22,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
     cluster::ClusterSettings,
+    cycle::ProgramCycle,
     event::{Actor, Owner},
     job::WaitReason,
     scheduling::SchedulingSettings,
@@ -68,6 +69,7 @@ pub struct State {
     pub(crate) loads: Loads,
     pub(crate) power: Power,
     pub(crate) window_use: WindowUse,
+    pub(crate) program_cycle: Option<Arc<ProgramCycle>>,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use muster_planner_service::Config;
+use muster_planner_service::{Config, Reload};
 use muster_schemas::{
     JobId,
     command::{RefusedStart, Reply},
@@ -232,7 +232,7 @@ async fn mistakes_keep_the_planner_from_starting() {
         let ledger = Ledger::start(1, 1).await;
         let (ready, _) = tokio::sync::oneshot::channel();
         let shutdown = tokio_util::sync::CancellationToken::new();
-        let result = muster_planner_service::serve(ledger.bus.clone(), config, ready, shutdown).await;
+        let result = muster_planner_service::serve(ledger.bus.clone(), config, Reload::default(), ready, shutdown).await;
         format!("{:#}", result.expect_err("refused"))
     };
     let mistakes = refusal(config("basl:bad.basl", folder.path())).await;

@@ -3,6 +3,7 @@
 use crate::{planning::BackfillPasses, state::State};
 use muster_schemas::{
     JobId, Timestamp,
+    cycle::ProgramCycle,
     plan::{BackfillPass, PlanRecord, PlannedSlot, PredictedStart},
     policy::Policy,
 };
@@ -39,6 +40,10 @@ impl State {
         let BackfillPass { number, at, jobs, .. } = pass;
         let jobs = jobs.iter().map(|planned| (planned.job, planned.components.clone())).collect();
         self.passes = Arc::new(BackfillPasses { number: *number, at: *at, jobs });
+    }
+
+    pub(crate) fn program_cycled(&mut self, cycle: &Arc<ProgramCycle>) {
+        self.program_cycle = Some(cycle.clone());
     }
 
     pub(crate) fn policy_set(&mut self, policy: &Arc<Policy>, now: Timestamp) {

@@ -604,7 +604,19 @@ const PLANNER: Section = Section {
             "scheduler_folder",
             Kind::Path,
             "",
-            "The folder of that program: its files are below it, it runs there, and what it prints goes to `sched_out` there.",
+            "The folder of that program: its files are below it, and it runs there. The program is read again on SIGHUP.",
+        ),
+        key(
+            "scheduler_print_file",
+            Kind::Path,
+            "",
+            "The file for what that program prints, below its folder, as with PBS's `-p`. Without it `sched_out`.",
+        ),
+        key(
+            "scheduler_end_script",
+            Kind::Path,
+            "",
+            "A script below that folder which a Tcl program runs at its end, as with PBS's `-t`.",
         ),
         key(
             "scheduler_time_zone",

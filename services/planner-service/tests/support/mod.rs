@@ -4,7 +4,7 @@
 
 use muster_bus::{LocalBus, Message, Request, SharedBus};
 use muster_domain::{State, decide};
-use muster_planner_service::Config;
+use muster_planner_service::{Config, Reload};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
@@ -200,7 +200,7 @@ fn answer_query(records: &[Record], request: Request) {
 pub async fn start_planner(bus: &SharedBus, config: Config) -> DropGuard {
     let shutdown = CancellationToken::new();
     let (ready, is_ready) = oneshot::channel();
-    tokio::spawn(muster_planner_service::serve(bus.clone(), config, ready, shutdown.clone()));
+    tokio::spawn(muster_planner_service::serve(bus.clone(), config, Reload::default(), ready, shutdown.clone()));
     tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("ready");
     shutdown.drop_guard()
 }

@@ -36,7 +36,17 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
     let ProposedPlan {
-        start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, external, ..
+        start_facts,
+        growths,
+        shrinks,
+        preemptions,
+        reserved,
+        pass,
+        epoch,
+        backfill_pass,
+        external,
+        is_ordered,
+        ..
     } = proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
@@ -46,6 +56,8 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     plan.planned_at = plan_time(at, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
+    // While scheduling is off nothing starts, whoever plans (PBS-C-03).
+    plan.is_past_queues = is_ordered && !state.settings().is_idle;
     // `None` means a start.
     let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
     events.reserve(starts.len() + 1);
@@ -111,7 +123,7 @@ pub(crate) fn run(access: &Access, job: JobId, placement: Placement, now: Timest
     let job = access.state.id_meant(job);
     let known = access.state.job(job).or_else(|| job.index.and_then(|_| access.state.job(job.whole())));
     known.ok_or_else(|| not_found(format!("job {job} does not exist")))?;
-    let mut plan = Plan { is_ordered: true, ..Plan::new(access.state, now) };
+    let mut plan = Plan { is_ordered: true, is_past_queues: true, ..Plan::new(access.state, now) };
     let events = plan.start(job, placement);
     events.map(Decision::done).map_err(|why| conflict(format!("job {job} cannot be started: {why}")))
 }
@@ -140,8 +152,10 @@ pub(crate) struct Plan<'a> {
     arrays: BTreeMap<u64, u32>,
     /// What jobs have got by the plan that share their cores with others.
     sharers: Vec<(RunId, Sharing, NodeShare)>,
-    /// Whether an operator orders the start: then queues do not count.
+    /// Whether an operator orders the start.
     is_ordered: bool,
+    /// Whether stopped queues and their limits on running jobs do not count.
+    is_past_queues: bool,
     /// The time for which the plan was made.
     planned_at: Timestamp,
     /// The runs and the starts of the plan, once a start needs them; `None` inside if there are no quotas.
@@ -172,6 +186,7 @@ impl<'a> Plan<'a> {
             arrays: BTreeMap::new(),
             sharers: Vec::new(),
             is_ordered: false,
+            is_past_queues: false,
             planned_at: now,
             quotas: None,
             inside: Vec::new(),
@@ -261,7 +276,7 @@ impl<'a> Plan<'a> {
             return Err("it no longer waits".into());
         }
         let reason = match self.state.gate_reason(job) {
-            Some(WaitReason::QueueStopped | WaitReason::PlannerOff) if self.is_ordered => {
+            Some(WaitReason::QueueStopped | WaitReason::PlannerOff) if self.is_past_queues => {
                 self.state.reason_behind_queues(job)
             }
             reason => reason,
@@ -286,7 +301,7 @@ impl<'a> Plan<'a> {
     }
 
     fn check_queues(&self, job: &Job) -> Result<(), String> {
-        if self.is_ordered {
+        if self.is_past_queues {
             return Ok(());
         }
         for name in job.queues() {
