@@ -77,6 +77,34 @@ pub struct PbsConfig {
     pub server: String,
     /// The folder with the policy files in force; `None` if other policies are.
     pub policy_folder: Option<PathBuf>,
+    /// The preset that the files are for; `None` for PBS's fifo.
+    pub preset: Option<PbsPreset>,
+}
+
+/// The presets of PBS's schedulers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PbsPreset {
+    /// SGI Origin.
+    SgiOrigin,
+    /// Cray T3E.
+    CrayT3e,
+    /// IBM SP.
+    IbmSp,
+    /// A timeshared host.
+    Multitask,
+}
+
+impl PbsPreset {
+    /// The preset as the policy files know it.
+    pub const fn preset(self) -> Preset {
+        match self {
+            Self::SgiOrigin => Preset::SgiOrigin,
+            Self::CrayT3e => Preset::CrayT3e,
+            Self::IbmSp => Preset::IbmSp,
+            Self::Multitask => Preset::Multitask,
+        }
+    }
 }
 
 /// The members of the PBS family.

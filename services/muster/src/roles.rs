@@ -338,7 +338,8 @@ impl Host {
                 };
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await?;
                 if let Some(folder) = self.loaded.configuration.pbs.policy_folder.clone() {
-                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder)?);
+                    let preset = self.loaded.configuration.pbs.preset.map(config::PbsPreset::preset);
+                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder, preset)?);
                 }
                 if let Some(file) = self.loaded.configuration.quotas.file.clone() {
                     self.quotas = Some(quotas::Follower::start(&self.socket(), file)?);

@@ -382,8 +382,7 @@ impl<'c> Planner<'c> {
     async fn scripted_action(&mut self, asked: &Asked, epoch: u64) -> Result<Result<Done, Refusal>, BusError> {
         match &asked.action {
             Action::Run { job, place } | Action::AsyRun { job, place } => {
-                let nodes = self.scripted_start(job, place.as_deref(), &asked.avoid, epoch).await?;
-                Ok(nodes.map(|nodes| Done { nodes, ..Done::default() }))
+                self.scripted_start(job, place.as_deref(), &asked.avoid, epoch).await
             }
             action => self.scripted_command(action).await,
         }
@@ -403,7 +402,8 @@ impl<'c> Planner<'c> {
         match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
             Ok(Answer { sequence, result: Ok(_) }) => {
                 self.follow_to(sequence).await?;
-                Ok(Ok(Done { nodes: Vec::new(), seen: script::seen(self.projection.state(), action) }))
+                let seen = script::seen(self.projection.state(), action);
+                Ok(Ok(Done { seen, ..Done::default() }))
             }
             Ok(Answer { result: Err(refused), .. }) => Ok(Err(script::refusal_of(&refused))),
             Err(error) => Ok(Err(Refusal::new(Code::Internal, error.to_string()))),
@@ -431,7 +431,7 @@ impl<'c> Planner<'c> {
         place: Option<&str>,
         avoid: &[String],
         epoch: u64,
-    ) -> Result<Result<Vec<String>, Refusal>, BusError> {
+    ) -> Result<Result<Done, Refusal>, BusError> {
         let now = Timestamp::now().max(self.state().time());
         let hosts: Vec<String> = place.into_iter().flat_map(script::hosts_of).map(str::to_owned).collect();
         let plan = script::start_of(self.projection.state(), job, &hosts)
@@ -461,7 +461,10 @@ impl<'c> Planner<'c> {
             REFUSED.add(1, &[]);
             return Ok(Err(Refusal::new(Code::NoResources, refused.reason)));
         }
-        Ok(Ok(nodes.into_iter().map(|node| self.state().node_name(node).into_owned()).collect()))
+        let name = |node: &NodeId| self.state().node_name(*node).into_owned();
+        let is_full = |node: &&NodeId| self.state().node(**node).is_none_or(|node| node.free_cores.is_empty());
+        let full = nodes.iter().filter(is_full).map(name).collect();
+        Ok(Ok(Done { nodes: nodes.iter().map(name).collect(), full, ..Done::default() }))
     }
 
     /// Has the scheduling program read its files again. Mistakes are on record, and the old program continues
@@ -520,7 +523,7 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    plan.reasons.is_empty() && !acts(plan)
+    plan.reasons.is_empty() && plan.promised.is_none() && !acts(plan)
 }
 
 /// Whether a plan does more than say why jobs wait.

@@ -3,6 +3,7 @@
 mod alone;
 mod jobs;
 mod reserve;
+mod routing;
 
 pub(crate) use jobs::asked_by_name;
 pub use jobs::{expected_end, facts_of};
@@ -146,10 +147,14 @@ impl Projection {
         self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_user_usage(self.state.share_use(now));
         self.engine.set_loads(NodeLoads::of(&self.state));
+        if let Some(conditions) = routing::conditions(&self.state, now) {
+            self.engine.set_conditions(conditions);
+        }
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
-        let Plan { growths, shrinks, preemptions, reserved, backfill_pass, .. } = passed;
+        let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, .. } = passed;
+        let (moves, promised) = routing::routed(&self.state, routed);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
@@ -175,6 +180,8 @@ impl Projection {
             preemptions,
             reserved,
             backfill_pass,
+            moves,
+            promised,
             ..ProposedPlan::default()
         };
         Planned { plan, is_cut_short, next_wake }

@@ -151,6 +151,13 @@ impl StateSite {
         }
     }
 
+    /// Notes that no processor of these nodes is free.
+    pub fn note_full(&mut self, nodes: &[String]) {
+        for node in self.state.nodes.iter_mut().filter(|node| nodes.contains(&node.name)) {
+            node.state = Some(EXCLUSIVE.into());
+        }
+    }
+
     /// The nodes that `place` names.
     fn hosts(&self, place: Option<&str>) -> Result<Vec<String>, Refusal> {
         let Some(place) = place.map(str::trim).filter(|place| !place.is_empty()) else { return Ok(Vec::new()) };

@@ -56,6 +56,7 @@ impl State {
         let slices = self.use_share().map(|rule| rule.slice_seconds);
         self.planning.policy = Some(policy.clone());
         self.window_rule_changed(slices);
+        self.routes_changed();
         self.note_freed();
     }
 
@@ -66,6 +67,9 @@ impl State {
         }
         for PredictedStart { job, start } in &plan.predictions {
             self.change_job(*job, |job| job.predicted_start = *start);
+        }
+        if let Some(promised) = &plan.promised {
+            self.routes_promised(promised);
         }
         if !plan.slots.is_empty() {
             self.planning.promised_after = plan.seen;

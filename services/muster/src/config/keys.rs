@@ -1008,6 +1008,12 @@ const PBS: Section = Section {
             "",
             "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy was ever put in force, mistakes in them keep everything from starting.",
         ),
+        key(
+            "preset",
+            Kind::OneOf(&["sgi_origin", "cray_t3e", "ibm_sp", "multitask"]),
+            "",
+            "The preset whose file `config` in that folder is in force. Without it PBS's fifo policy is.",
+        ),
     ],
 };
 

@@ -38,6 +38,8 @@ pub(crate) struct Asked {
 pub(crate) struct Done {
     /// The names of the nodes on which a job was started.
     pub nodes: Vec<String>,
+    /// Those of them on which no core is free any more.
+    pub full: Vec<String>,
     /// What it was about, as it is now.
     pub seen: Seen,
 }

@@ -52,8 +52,9 @@ impl LiveSite {
     fn start(&mut self, job: &str, action: &Action) -> Answer {
         self.picture.check_start(job)?;
         let avoid = self.reservations().of.into_values().flatten().collect();
-        let nodes = self.ask.act(action.clone(), avoid)?.nodes;
+        let Done { nodes, full, .. } = self.ask.act(action.clone(), avoid)?;
         self.picture.note_start(job, &nodes);
+        self.picture.note_full(&full);
         Ok(Accepted { nodes, ..Accepted::default() })
     }
 

@@ -18,11 +18,11 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
-    event::{Event, WaitingJob},
+    event::{Event, JobChange, WaitingJob},
     job::WaitReason,
     plan::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
-        StartFacts,
+        RoutePromise, StartFacts,
     },
     resources::{NodeShare, Placement},
 };
@@ -46,6 +46,8 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         backfill_pass,
         external,
         is_ordered,
+        moves,
+        promised,
         ..
     } = proposed;
     if seen > state.sequence() {
@@ -58,6 +60,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     (plan.pass, plan.epoch) = (pass, epoch);
     // While scheduling is off nothing starts, whoever plans (PBS-C-03).
     plan.is_past_queues = is_ordered && !state.settings().is_idle;
+    plan.moves = moves.into_iter().map(|moved| (moved.job, moved.queue)).collect();
     // `None` means a start.
     let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
     events.reserve(starts.len() + 1);
@@ -99,14 +102,18 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
         external,
+        promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
     };
-    let says_something =
-        !(refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty());
-    if says_something || !events.is_empty() {
+    let says_nothing =
+        refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
+    if !says_nothing || record.promised.is_some() || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
+
+/// Maximum number of promises that are kept from one cycle to the next: each queue has one.
+const MOST_PROMISES: usize = 10_000;
 
 /// A plan may be this much older than its decision.
 const MOST_PLAN_AGE_SECONDS: i64 = 60;
@@ -150,6 +157,8 @@ pub(crate) struct Plan<'a> {
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
     arrays: BTreeMap<u64, u32>,
+    /// The queues in which jobs start that wait in others.
+    moves: BTreeMap<JobId, String>,
     /// What jobs have got by the plan that share their cores with others.
     sharers: Vec<(RunId, Sharing, NodeShare)>,
     /// Whether an operator orders the start.
@@ -184,6 +193,7 @@ impl<'a> Plan<'a> {
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
+            moves: BTreeMap::new(),
             sharers: Vec::new(),
             is_ordered: false,
             is_past_queues: false,
@@ -215,6 +225,9 @@ impl<'a> Plan<'a> {
     /// Starts a job: at once, or with an offer if filters judge the start.
     fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        let moved = self.moved(job, id)?;
+        let goes_to = moved.as_ref().map(|job| job.lead().queue.to_string());
+        let job = moved.as_ref().unwrap_or(job);
         fixed::decide::check_start(job, self.now)?;
         self.may_start(job)?;
         self.check_array(job, id)?;
@@ -239,12 +252,38 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             return Ok(vec![self.offer(job, id, run, placement)]);
         }
-        let mut events: Vec<Event> = fixed::decide::shortened(job, self.now).into_iter().collect();
+        let change = |queue| Arc::new(JobChange { queue: Some(queue), ..JobChange::default() });
+        let mut events: Vec<Event> =
+            goes_to.map(|queue| Event::JobModified { job: id, change: change(queue) }).into_iter().collect();
+        events.extend(fixed::decide::shortened(job, self.now));
         events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
             events.push(Event::RunBackfilled { job: id, run });
         }
         Ok(events)
+    }
+
+    /// A job as it starts in the queue to which the plan moves it; `None` if it stays where it is. Filters judge a job where it
+    /// waits.
+    fn moved(&self, job: &Job, id: JobId) -> Result<Option<Job>, String> {
+        let Some(queue) = self.moves.get(&id).filter(|queue| job.queues().any(|own| **own != ***queue)) else {
+            return Ok(None);
+        };
+        if self.is_asked(job) {
+            return Err("filters judge its start, so that it starts in the queue in which it waits".into());
+        }
+        let known = self.state.queue(queue).ok_or_else(|| format!("queue `{queue}` does not exist"))?;
+        if !known.spec.started && !self.is_past_queues {
+            return Err(format!("queue `{queue}` is stopped"));
+        }
+        let mut moved = job.clone();
+        moved.components.iter_mut().for_each(|component| component.queue = queue.as_str().into());
+        Ok(Some(moved))
+    }
+
+    /// The promises to jobs that still wait after this plan.
+    fn kept_promises(&self, promised: Vec<RoutePromise>) -> Vec<RoutePromise> {
+        promised.into_iter().filter(|promise| self.waiting(promise.job).is_some()).take(MOST_PROMISES).collect()
     }
 
     /// The number of a new run; a job with kept resources keeps the number assigned with them.
