@@ -17,6 +17,7 @@ pub use reference::reference;
 
 use crate::exit::Failure;
 use muster_bus::NatsConfig;
+use muster_pbs_commands::policy_folder::Preset;
 use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -22,9 +22,15 @@ pub(super) fn policy(
     tables: &Tables,
     config: &ClusterConfig,
     server: Limits,
-    queues: Vec<(String, Limits)>,
+    mut queues: Vec<(String, Limits)>,
     range: Range,
 ) -> Policy {
+    // These limits of queues have fields of their own.
+    for (name, limits) in &mut queues {
+        let Some(queue) = config.queues.iter().find(|queue| queue.name == *name) else { continue };
+        limits.max_running = limits.max_running.or(queue.max_running_jobs.map(u64::from));
+        limits.resources_max.extend(queue.max_walltime_seconds.map(|most| ("walltime".to_owned(), most)));
+    }
     let host = |node: &NodeSpec| {
         let memory_kilobytes = Some(node.memory_bytes / 1024);
         (short_name(&node.name), Host { processors: node.cores, nodes: None, memory_kilobytes })
