@@ -9,6 +9,7 @@ use muster_schemas::{
     codec,
     copies::{CopyDirection, FileCopies},
     crontab::{CronJob, CronLines, Schedule},
+    cycle::{ProgramCycle, RefusedAction},
     event::{
         Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, SignatureBytes,
         StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
@@ -218,6 +219,7 @@ fn plan(placement: &Placement) -> PlanRecord {
             PredictedStart { job: second, start: None },
         ],
         external: true,
+        promised: None,
     }
 }
 

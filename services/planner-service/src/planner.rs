@@ -56,6 +56,8 @@ pub(crate) struct Planner<'c> {
     script: &'c mut Option<Script>,
     reload: &'c Reload,
     predictor: Option<Predictor>,
+    /// Jobs whose files are copied ahead once the plan is committed.
+    staged_ahead: Vec<JobId>,
     /// Jobs whose start was refused, until something happens that can change the plan.
     left_out: BTreeSet<JobId>,
     /// Refused starts of the external planner that it has not been told about.
@@ -92,6 +94,7 @@ impl<'c> Planner<'c> {
             external,
             script,
             reload,
+            staged_ahead: Vec::new(),
             left_out: BTreeSet::new(),
             refused: Vec::new(),
             is_plan_due: true,
@@ -231,12 +234,12 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        if says_nothing(&plan) {
-            return Ok(());
+        if !says_nothing(&plan) {
+            // An external planner might not repeat what was held back.
+            let is_due = acts(&plan) || self.external.is_some();
+            if is_due { self.commit_and_follow(plan).await? } else { self.commit_reasons(plan).await? }
         }
-        // An external planner might not repeat what was held back.
-        let is_due = acts(&plan) || self.external.is_some();
-        if is_due { self.commit_and_follow(plan).await } else { self.commit_reasons(plan).await }
+        self.stage_ahead().await
     }
 
     /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little
@@ -289,7 +292,21 @@ impl<'c> Planner<'c> {
         cycle_time::note(began.elapsed());
         self.is_plan_due = planned.is_cut_short;
         self.wake = planned.next_wake;
+        self.staged_ahead = planned.staged_ahead;
         planned.plan
+    }
+
+    /// Has files copied ahead of the starts of jobs (PBS-G-07). What the ledger refuses is copied when the job starts.
+    async fn stage_ahead(&mut self) -> Result<(), BusError> {
+        for job in std::mem::take(&mut self.staged_ahead) {
+            let command = Command::CopyAhead { job, node: None };
+            match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
+                Ok(Answer { sequence, result: Ok(_) }) => self.follow_to(sequence).await?,
+                Ok(Answer { result: Err(refusal), .. }) => tracing::debug!(%job, %refusal, "its files stay where they are"),
+                Err(error) => tracing::warn!(%job, %error, "its files were not copied ahead"),
+            }
+        }
+        Ok(())
     }
 
     /// A plan of the external planner; if it does not work, the configured substitute.

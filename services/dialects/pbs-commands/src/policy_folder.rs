@@ -112,9 +112,7 @@ impl PolicyFolder {
             return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let without_effect = engine::without_effect(&tables.sched_config).into_iter();
-        let without_effect = without_effect.map(|(option, why)| format!("sched_config: {option} has no effect: {why}"));
-        let warnings = warnings.iter().map(ToString::to_string).chain(without_effect).chain(lost).collect();
+        let warnings = warnings.iter().map(ToString::to_string).chain(lost).collect();
         self.accepted = Some((tables, hashes));
         Ok(Loaded::InForce(warnings))
     }
