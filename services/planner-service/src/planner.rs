@@ -428,7 +428,7 @@ impl<'c> Planner<'c> {
     }
 
     /// The specification of a job whose request is altered: what is not named stays, and the state does not keep all of it.
-    async fn specification(&self, action: &Action) -> Result<Option<Box<JobSpec>>, Refusal> {
+    async fn specification(&mut self, action: &Action) -> Result<Option<Box<JobSpec>>, Refusal> {
         let Action::Alter { job, changes } = action else { return Ok(None) };
         if changes.iter().all(|change| change.resource.is_none()) {
             return Ok(None);

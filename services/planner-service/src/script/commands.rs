@@ -164,7 +164,8 @@ fn alteration(
             ("Resource_List", Some(resource)) => format!("{resource}={}", quoted(value, &[','])),
             ("Resource_List", None) => return Err(bad_value(name, "the name of a resource beside the value")),
             ("depend", _) => format!("depend={value}"),
-            ("Rerunable", _) => if value.to_ascii_lowercase().starts_with(['y', 't']) { "y" } else { "n" }.to_owned(),
+            ("Rerunable", _) if value.to_ascii_lowercase().starts_with(['y', 't']) => "y".to_owned(),
+            ("Rerunable", _) if value.to_ascii_lowercase().starts_with(['n', 'f']) => "n".to_owned(),
             _ => value.clone(),
         };
         words.extend([option.to_owned(), value]);
