@@ -5,6 +5,7 @@ mod charges;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod queries;
+mod route_charges;
 mod routing;
 mod share_use;
 pub(crate) mod state;

@@ -48,8 +48,9 @@ fn runs_in(site: &Site, job: &str, queue: &str) {
 /// Waits until a job waits for a reason.
 fn waits_for(site: &Site, job: &str, words: &str) {
     let number = job.split('.').next().unwrap_or_default().to_owned();
-    let told = || site.system.ok(&["explain", &number]);
-    site.system.wait_until(&format!("{job} waits: {words}"), || told().contains(words));
+    let is_told = |line: &str| line.split_whitespace().next() == Some(&number) && line.contains(words);
+    let told = || site.system.ok(&["jobs"]).lines().any(is_told);
+    site.system.wait_until(&format!("{job} waits: {words}"), told);
     assert_eq!(attribute(site, job, "job_state"), "Q");
 }
 
@@ -114,7 +115,8 @@ fn ibm_sp_gives_whole_nodes_and_backfills() {
     assert_eq!(attribute(&site, &late, "job_state"), "Q");
     is_repeatable(&site);
     let folder = site.system.path("sched_priv").display().to_string();
-    assert!(site.ok(&format!("muster pbs check --preset ibm_sp {folder}")).contains("reconstruction"));
+    let checked = site.system.ok(&["pbs", "check", "--preset", "ibm_sp", &folder]);
+    assert!(checked.contains("reconstruction"), "{checked}");
 }
 
 /// PBS-P-21: under `cray_t3e` jobs of the special queue go first, those of the background queue last.

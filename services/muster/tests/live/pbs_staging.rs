@@ -155,7 +155,7 @@ fn the_policy_has_files_copied_ahead() {
     let folder = folder.trim_end_matches('/');
     fs::create_dir(site.system.path("sched_priv")).expect("there is room");
     site.system.write("sched_priv/sched_config", "sort_by: no_sort\nmuster_prestage: 1\n");
-    site.ok("muster pbs load sched_priv");
+    site.system.ok(&["pbs", "load", &site.system.path("sched_priv").display().to_string()]);
     site.system.write("source", "hello\n");
     site.ok("qsub -l select=4:ncpus=4 -- sleep 600");
     wait_for(&site, "1", "job_state", "R");

@@ -1,7 +1,7 @@
 //! The actions of a scheduling program, other than starts and comments, as commands of the ledger (PBS-X-11, PBS-X-19,
 //! PBS-X-22). Words are read as the commands of PBS read them.
 
-use super::{Action, Code, Refusal, message::Seen, picture};
+use super::{message::Seen, picture};
 use jiff::tz::TimeZone;
 use muster_domain::{State, jobs::Job};
 use muster_pbs::{
@@ -12,7 +12,7 @@ use muster_pbs::{
     submit::{Reading, Rules},
     text::quoted,
 };
-use muster_pbs_script::action::{Change, Gate};
+use muster_pbs_script::action::{Action, Change, Code, Gate, Refusal};
 use muster_schemas::{
     JobId, Timestamp,
     cluster::{ClusterChange, QueueSpecChange},
