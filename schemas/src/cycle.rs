@@ -20,6 +20,10 @@ pub struct ProgramCycle {
     pub epoch: u64,
     /// Why it began, in PBS's words such as `SCH_SCHEDULE_NEW`; the program was told the first one.
     pub reasons: Vec<String>,
+    /// Whether it was prime time by the policy in force.
+    pub is_prime: bool,
+    /// Whether it was dedicated time by that policy.
+    pub is_dedicated: bool,
     /// The program, as `basl:FILE`.
     pub program: String,
     /// The files that it is made of, as far as they are known.

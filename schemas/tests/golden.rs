@@ -375,6 +375,8 @@ fn program_cycled() -> Event {
             number: 7,
             epoch: 2,
             reasons: vec!["SCH_SCHEDULE_TERM".into(), "SCH_SCHEDULE_NEW".into()],
+            is_prime: true,
+            is_dedicated: false,
             program: "basl:day.basl".into(),
             sources: vec![PolicySource { name: "day.basl".into(), sha256: "0".repeat(64) }],
             began: Timestamp(4_000_000),

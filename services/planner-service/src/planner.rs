@@ -347,7 +347,8 @@ impl<'c> Planner<'c> {
         script.resume(self.projection.state().program_cycle());
         let policy = script.policy().to_owned();
         let began = Instant::now();
-        let mut events = script.begin(now.0.div_euclid(1_000_000), shown);
+        let hour = script::hour(self.projection.state(), now);
+        let mut events = script.begin(hour, shown);
         let mut done = None;
         while let Some(event) = events.recv().await {
             match event {
@@ -375,7 +376,7 @@ impl<'c> Planner<'c> {
             self.commit_and_follow(plan).await?;
         }
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let cycle = Box::new(script::note(&report, &policy, sources, milliseconds));
+        let cycle = Box::new(script::note(&report, hour, &policy, sources, milliseconds));
         self.told("the cycle was not recorded", Command::NoteCycle { cycle }).await?;
         if report.gave_up {
             let settings = ClusterSettingsChange { is_idle: Some(true), ..ClusterSettingsChange::default() };

@@ -22,13 +22,15 @@ pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
+use muster_domain::State;
 use muster_pbs_plan::state_file::StateFile;
+pub(crate) use muster_pbs_script::scheduler::Hour;
 use muster_pbs_script::{
     cycles::Cycles,
-    scheduler::{Hour, Scheduler},
+    scheduler::Scheduler,
     state_site::Reservations,
 };
-use muster_schemas::{cycle::ProgramCycle, policy::PolicySource};
+use muster_schemas::{Timestamp, cycle::ProgramCycle, policy::PolicySource};
 use site::{Ask, LiveSite};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -63,9 +65,21 @@ enum Work {
 /// A cycle to run, if one is due.
 struct Due {
     triggers: Vec<Trigger>,
-    now: i64,
+    hour: Hour,
     state: StateFile,
     events: UnboundedSender<FromScript>,
+}
+
+/// The hour of a cycle: programs are told prime and dedicated time as the policy in force has them; without such a policy it
+/// is always prime time.
+pub(crate) fn hour(state: &State, now: Timestamp) -> Hour {
+    let turns = state.policy().turns.as_deref();
+    let windows = turns.and_then(|turns| turns.windows.as_ref());
+    Hour {
+        now: now.0.div_euclid(1_000_000),
+        is_prime: turns.is_none_or(|turns| !turns.is_other(now)),
+        is_dedicated: windows.is_some_and(|windows| windows.current(now).is_some()),
+    }
 }
 
 impl Script {
@@ -122,11 +136,11 @@ impl Script {
     }
 
     /// Begins a cycle, if one is due. What happens in it comes over the channel, until its end.
-    pub fn begin(&mut self, now: i64, state: StateFile) -> UnboundedReceiver<FromScript> {
+    pub fn begin(&mut self, hour: Hour, state: StateFile) -> UnboundedReceiver<FromScript> {
         let (events, receiver) = unbounded_channel();
         let triggers = std::mem::take(&mut self.triggers);
         // If the thread is gone, the channel is closed.
-        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, now, state, events })));
+        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, events })));
         receiver
     }
 
@@ -145,7 +159,7 @@ fn scheduler(word: &ProgramWord, setup: Setup, iteration_seconds: u32) -> Result
 }
 
 fn seconds_now() -> i64 {
-    muster_schemas::Timestamp::now().0.div_euclid(1_000_000)
+    Timestamp::now().0.div_euclid(1_000_000)
 }
 
 fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
@@ -168,10 +182,10 @@ fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
 }
 
 fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
-    let Due { triggers, now, state, events } = due;
+    let Due { triggers, hour, state, events } = due;
     triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
     let mut site = LiveSite::new(state, Ask::new(events.clone()), reserved);
-    let report = scheduler.step(Hour::prime(now), &mut site).map(Box::new);
+    let report = scheduler.step(hour, &mut site).map(Box::new);
     if report.is_some() {
         *reserved = site.reservations();
     }

@@ -3,7 +3,7 @@
 use muster_pbs_script::{
     action::Action,
     cycle::{Decision, End},
-    scheduler::Report,
+    scheduler::{Hour, Report},
 };
 use muster_schemas::{
     Timestamp,
@@ -12,7 +12,13 @@ use muster_schemas::{
 };
 
 /// What a cycle left (PBS-C-11, PBS-X-25). The ledger gives it its number.
-pub(crate) fn note(report: &Report, policy: &str, sources: Vec<PolicySource>, milliseconds: u64) -> ProgramCycle {
+pub(crate) fn note(
+    report: &Report,
+    hour: Hour,
+    policy: &str,
+    sources: Vec<PolicySource>,
+    milliseconds: u64,
+) -> ProgramCycle {
     let count = |is_counted: &dyn Fn(&Decision) -> bool| {
         report.decisions.iter().filter(|decision| is_counted(decision)).count() as u64
     };
@@ -25,6 +31,8 @@ pub(crate) fn note(report: &Report, policy: &str, sources: Vec<PolicySource>, mi
         number: report.begun.seq,
         epoch: 0,
         reasons: report.begun.triggers.iter().map(|trigger| trigger.name().to_owned()).collect(),
+        is_prime: hour.is_prime,
+        is_dedicated: hour.is_dedicated,
         program: policy.to_owned(),
         sources,
         began: Timestamp(report.now.saturating_mul(1_000_000)),
