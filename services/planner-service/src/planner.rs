@@ -302,7 +302,9 @@ impl<'c> Planner<'c> {
             let command = Command::CopyAhead { job, node: None };
             match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
                 Ok(Answer { sequence, result: Ok(_) }) => self.follow_to(sequence).await?,
-                Ok(Answer { result: Err(refusal), .. }) => tracing::debug!(%job, %refusal, "its files stay where they are"),
+                Ok(Answer { result: Err(refusal), .. }) => {
+                    tracing::debug!(%job, %refusal, "its files stay where they are")
+                }
                 Err(error) => tracing::warn!(%job, %error, "its files were not copied ahead"),
             }
         }

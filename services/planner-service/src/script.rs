@@ -25,11 +25,7 @@ use anyhow::{Context as _, bail};
 use muster_domain::State;
 use muster_pbs_plan::state_file::StateFile;
 pub(crate) use muster_pbs_script::scheduler::Hour;
-use muster_pbs_script::{
-    cycles::Cycles,
-    scheduler::Scheduler,
-    state_site::Reservations,
-};
+use muster_pbs_script::{cycles::Cycles, scheduler::Scheduler, state_site::Reservations};
 use muster_schemas::{Timestamp, cycle::ProgramCycle, policy::PolicySource};
 use site::{Ask, LiveSite};
 use std::{

@@ -221,7 +221,8 @@ async fn mistakes_keep_the_planner_from_starting() {
         let ledger = Ledger::start(1, 1).await;
         let (ready, _) = tokio::sync::oneshot::channel();
         let shutdown = tokio_util::sync::CancellationToken::new();
-        let result = muster_planner_service::serve(ledger.bus.clone(), config, Reload::default(), ready, shutdown).await;
+        let result =
+            muster_planner_service::serve(ledger.bus.clone(), config, Reload::default(), ready, shutdown).await;
         format!("{:#}", result.expect_err("refused"))
     };
     let mistakes = refusal(config("basl:bad.basl", folder.path())).await;
@@ -291,14 +292,23 @@ async fn a_program_manages_jobs_and_queues() {
     let told: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(folder.path().join("acts")).expect("a file")).expect("JSON");
     let expected = serde_json::json!([
-        ["ok", [["H", "default"]]], ["ok", [["Q", "default"]]],
-        ["BAD_VALUE", [["Q", "default"]]], ["ok", [["Q", "default"]]],
+        ["ok", [["H", "default"]]],
+        ["ok", [["Q", "default"]]],
+        ["BAD_VALUE", [["Q", "default"]]],
+        ["ok", [["Q", "default"]]],
         ["UNKNOWN_ATTRIBUTE", [["Q", "default"]]],
-        ["ok", [["Q", "other"]]], ["UNKNOWN_QUEUE", [["Q", "other"]]],
-        ["BAD_STATE", [["Q", "other"]]], ["UNKNOWN_SIGNAL", [["Q", "other"]]],
-        ["BAD_STATE", [["Q", "other"]]], ["BAD_STATE", [["Q", "other"]]], ["ok", []],
-        ["ok", []], ["ok", [["R", "other"]]],
-        ["ok", []], ["NO_RESOURCES", [["Q", "default"]]], ["ok", [["E", "other"]]],
+        ["ok", [["Q", "other"]]],
+        ["UNKNOWN_QUEUE", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["UNKNOWN_SIGNAL", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["ok", []],
+        ["ok", []],
+        ["ok", [["R", "other"]]],
+        ["ok", []],
+        ["NO_RESOURCES", [["Q", "default"]]],
+        ["ok", [["E", "other"]]],
     ]);
     assert_eq!(told, expected, "{told:#}");
     let job = ledger.state.job(first).expect("known");
@@ -319,10 +329,13 @@ const COUNTS: &str = "Int CYCLES;\nCYCLES = 0;\nsched_main() { CYCLES++; print(C
 async fn globals_go_on_after_a_restart_of_the_planner() {
     let folder = folder(&[("counts.basl", COUNTS)]);
     let mut ledger = Ledger::start(1, 1).await;
-    let cycles = |state: &State| state.program_cycle().map_or((0, 0), |cycle| {
-        let globals: serde_json::Value = serde_json::from_str(cycle.globals.as_deref().expect("globals")).expect("JSON");
-        (cycle.number, globals["CYCLES"]["Int"].as_u64().expect("a number"))
-    });
+    let cycles = |state: &State| {
+        state.program_cycle().map_or((0, 0), |cycle| {
+            let globals: serde_json::Value =
+                serde_json::from_str(cycle.globals.as_deref().expect("globals")).expect("JSON");
+            (cycle.number, globals["CYCLES"]["Int"].as_u64().expect("a number"))
+        })
+    };
     for (text, expected) in [(COUNTS, (1, 1)), (COUNTS, (2, 2)), (&COUNTS.replace("= 0", "= 40"), (3, 41))] {
         std::fs::write(folder.path().join("counts.basl"), text).expect("written");
         let _planner = start_planner(&ledger.bus, config("basl:counts.basl", folder.path())).await;
@@ -342,7 +355,9 @@ async fn a_program_is_read_again() {
     ledger.serve_until(|state| state.program_cycle().is_some()).await;
     std::fs::write(folder.path().join("counts.basl"), "sched_main() { i = 1; }").expect("written");
     reload.ask();
-    ledger.serve_until_event(|event| matches!(event, Event::PolicyRefused { name, .. } if name == "basl:counts.basl")).await;
+    ledger
+        .serve_until_event(|event| matches!(event, Event::PolicyRefused { name, .. } if name == "basl:counts.basl"))
+        .await;
     std::fs::write(folder.path().join("counts.basl"), COUNTS.replace("= 0", "= 40")).expect("written");
     reload.ask();
     let job = ledger.submit(1, None).await;

@@ -200,9 +200,10 @@ impl Projection {
             return Vec::new();
         }
         let on_their_way = self.state.jobs().filter(|job| job.is_copied_ahead()).count();
-        let with_files = short_of_room.iter().filter_map(|id| self.state.job(*id)).filter(|job| {
-            job.array.is_none() && job.has_files_to_come()
-        });
+        let with_files = short_of_room
+            .iter()
+            .filter_map(|id| self.state.job(*id))
+            .filter(|job| job.array.is_none() && job.has_files_to_come());
         let first = with_files.take(most.saturating_sub(on_their_way));
         let is_wanted = |job: &&Job| job.copies.as_ref().is_none_or(|copies| copies.stage == CopyStage::Wanted);
         first.filter(is_wanted).map(|job| job.id).collect()

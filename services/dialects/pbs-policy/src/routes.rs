@@ -27,8 +27,7 @@ use muster_schemas::policy::{
 use std::collections::BTreeMap;
 
 /// The longest walltime of a short job, and the charges of short and of other jobs (PBS-P-09).
-const OWNERS: Owners =
-    Owners { short_seconds: 1200, short_charge: 1, charge: 10, left_after_day_millionths: None };
+const OWNERS: Owners = Owners { short_seconds: 1200, short_charge: 1, charge: 10, left_after_day_millionths: None };
 
 /// The policy of the planner.
 pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {

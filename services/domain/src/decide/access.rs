@@ -110,7 +110,8 @@ impl<'a> Access<'a> {
         let is_idle = settings.is_idle;
         let of_queue = |queue: &QueueSpecChange| {
             let QueueSpecChange { name, enabled, started, .. } = queue;
-            let only = QueueSpecChange { name: name.clone(), enabled: *enabled, started: *started, ..Default::default() };
+            let only =
+                QueueSpecChange { name: name.clone(), enabled: *enabled, started: *started, ..Default::default() };
             *queue == only && self.state.queue(name).is_some()
         };
         let only = ClusterSettingsChange { is_idle, ..ClusterSettingsChange::default() };

@@ -160,7 +160,9 @@ fn the_policy_has_files_copied_ahead() {
     site.ok("qsub -l select=4:ncpus=4 -- sleep 600");
     wait_for(&site, "1", "job_state", "R");
     for number in 2..=3 {
-        site.ok(&format!("qsub -l ncpus=4 -W stagein={folder}/in{number}@fs:{folder}/source -- cp in{number} out{number}"));
+        site.ok(&format!(
+            "qsub -l ncpus=4 -W stagein={folder}/in{number}@fs:{folder}/source -- cp in{number} out{number}"
+        ));
     }
     wait_for(&site, "2", "substate", "16");
     assert_eq!(shown(&site, "2", "job_state"), "Q");

@@ -141,12 +141,7 @@ fn switch(state: &State, queue: &str, set: Gate) -> Result<Box<ClusterChange>, R
 }
 
 /// The change of a job, as `qalter` makes it.
-fn alteration(
-    state: &State,
-    changes: &[Change],
-    spec: Option<&JobSpec>,
-    now: Timestamp,
-) -> Result<JobChange, Refusal> {
+fn alteration(state: &State, changes: &[Change], spec: Option<&JobSpec>, now: Timestamp) -> Result<JobChange, Refusal> {
     let mut words = Vec::new();
     let mut begin = None;
     for Change { name, resource, value } in changes {

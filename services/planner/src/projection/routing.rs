@@ -25,11 +25,8 @@ pub(super) fn conditions(state: &State, now: Timestamp) -> Option<Conditions> {
         };
         routes.machine(&name).is_some().then_some((name, load))
     };
-    let promised = |promise: &RoutePromise| Promised {
-        job: promise.job,
-        queue: promise.queue.clone(),
-        start: promise.start,
-    };
+    let promised =
+        |promise: &RoutePromise| Promised { job: promise.job, queue: promise.queue.clone(), start: promise.start };
     Some(Conditions {
         usage: state.owner_use(now),
         loads: state.nodes().filter_map(load).collect(),

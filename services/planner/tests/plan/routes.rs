@@ -64,7 +64,8 @@ fn a_start_has_its_queue() {
 #[test]
 fn tasks_of_an_array_start_in_queues() {
     let mut world = cluster(Routes::default());
-    let spec = JobSpec { array: Some(ArraySpec { indices: IndexSet::from_range(1, 3), max_running: None }), ..tasks(1) };
+    let spec =
+        JobSpec { array: Some(ArraySpec { indices: IndexSet::from_range(1, 3), max_running: None }), ..tasks(1) };
     let array = world.submit(lasting(50, spec));
     let started = world.settle();
     assert_eq!(started.len(), 3, "{started:?}");
@@ -82,7 +83,10 @@ fn a_promise_is_kept_over_cycles() {
     let wide = world.submit(lasting(200, tasks(4)));
     assert!(world.settle().is_empty());
     let promised = world.state().route_promises().to_vec();
-    assert_eq!(promised.iter().map(|promise| (promise.job, promise.queue.as_str())).collect::<Vec<_>>(), [(wide, "large")]);
+    assert_eq!(
+        promised.iter().map(|promise| (promise.job, promise.queue.as_str())).collect::<Vec<_>>(),
+        [(wide, "large")]
+    );
     let late = world.submit(lasting(150, tasks(1)));
     let early = world.submit(lasting(40, tasks(1)));
     assert_eq!(world.settle(), [early]);
