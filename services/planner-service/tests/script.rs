@@ -336,7 +336,8 @@ async fn globals_go_on_after_a_restart_of_the_planner() {
             (cycle.number, globals["CYCLES"]["Int"].as_u64().expect("a number"))
         })
     };
-    for (text, expected) in [(COUNTS, (1, 1)), (COUNTS, (2, 2)), (&COUNTS.replace("= 0", "= 40"), (3, 41))] {
+    let changed = COUNTS.replace("= 0", "= 40");
+    for (text, expected) in [(COUNTS, (1, 1)), (COUNTS, (2, 2)), (changed.as_str(), (3, 41))] {
         std::fs::write(folder.path().join("counts.basl"), text).expect("written");
         let _planner = start_planner(&ledger.bus, config("basl:counts.basl", folder.path())).await;
         ledger.serve_until(|state| cycles(state) == expected).await;

@@ -58,7 +58,7 @@ pub(crate) fn command_of(
     spec: Option<&JobSpec>,
     now: Timestamp,
 ) -> Result<Command, Refusal> {
-    let jobs = |name: &str| Ok(JobSelection::Ids(vec![job_of(state, name)?.id]));
+    let jobs = |name: &str| job_of(state, name).map(|job| JobSelection::Ids(vec![job.id]));
     Ok(match action {
         Action::Rerun { job } => {
             require_rerunnable(job_of(state, job)?)?;
