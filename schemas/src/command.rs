@@ -10,6 +10,7 @@ use crate::{
     cluster::ClusterChange,
     copies::CopyReport,
     crontab::CronEntry,
+    cycle::ProgramCycle,
     energy::PowerWay,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
@@ -512,6 +513,11 @@ pub enum Command {
         nodes: Vec<String>,
         /// The change of power.
         way: PowerWay,
+    },
+    /// A cycle of a scheduling program is over; everything that it did was decided before. The planner.
+    NoteCycle {
+        /// The cycle.
+        cycle: Box<ProgramCycle>,
     },
 }
 

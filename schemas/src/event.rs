@@ -31,6 +31,7 @@ use crate::{
     cluster::{ClusterSettings, QueueSpec},
     copies::CopyDirection,
     crontab::CronJob,
+    cycle::ProgramCycle,
     energy::{PowerOrder, PowerWay},
     filter::{
         CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,

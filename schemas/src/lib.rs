@@ -12,6 +12,7 @@ pub mod command;
 pub mod content;
 pub mod copies;
 pub mod crontab;
+pub mod cycle;
 pub mod domains;
 pub mod energy;
 pub mod event;

@@ -165,6 +165,26 @@ pub struct Start {
     pub placement: Placement,
 }
 
+/// A waiting job that starts in another queue than the one in which it waits (PBS-P-05).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueMove {
+    /// The job, or the task of an array.
+    pub job: JobId,
+    /// The queue in which it starts.
+    pub queue: String,
+}
+
+/// A promise of a policy with routes: the queue in which a waiting job starts, and when at the latest (PBS-P-16).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RoutePromise {
+    /// The job.
+    pub job: JobId,
+    /// The queue.
+    pub queue: String,
+    /// The latest start, if runs end by their walltimes.
+    pub start: Timestamp,
+}
+
 /// A planner's proposal: starts, and facts about waiting jobs that differ from the known ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
@@ -202,6 +222,13 @@ pub struct ProposedPlan {
     pub backfill_pass: Option<BackfillPass>,
     /// Whether an external planner made it.
     pub external: bool,
+    /// Whether stopped queues and limits on their running jobs do not count: a scheduling program knows them, and decides
+    /// itself (PBS-C-09).
+    pub is_ordered: bool,
+    /// The queues in which jobs of `starts` start, if they wait in others.
+    pub moves: Vec<QueueMove>,
+    /// All promises that the next cycle keeps, if they are not those that are known (PBS-P-17).
+    pub promised: Option<Vec<RoutePromise>>,
 }
 
 /// Facts about a start in addition to its placement.
@@ -281,6 +308,8 @@ pub struct PlanRecord {
     pub predictions: Vec<PredictedStart>,
     /// Whether an external planner made it, whose decisions cannot be repeated.
     pub external: bool,
+    /// All promises that the next cycle keeps, if they changed (PBS-P-17).
+    pub promised: Option<Vec<RoutePromise>>,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.

@@ -9,6 +9,7 @@ use muster_schemas::{
     codec,
     copies::{CopyDirection, FileCopies},
     crontab::{CronJob, CronLines, Schedule},
+    cycle::{ProgramCycle, RefusedAction},
     event::{
         Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, SignatureBytes,
         StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
@@ -218,6 +219,7 @@ fn plan(placement: &Placement) -> PlanRecord {
             PredictedStart { job: second, start: None },
         ],
         external: true,
+        promised: None,
     }
 }
 
@@ -363,7 +365,31 @@ fn events() -> Vec<Event> {
     });
     events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
     events.extend(power::events(&fixture));
+    events.push(program_cycled());
     events
+}
+
+fn program_cycled() -> Event {
+    Event::ProgramCycled {
+        cycle: Arc::new(ProgramCycle {
+            number: 7,
+            epoch: 2,
+            reasons: vec!["SCH_SCHEDULE_TERM".into(), "SCH_SCHEDULE_NEW".into()],
+            is_prime: true,
+            is_dedicated: false,
+            program: "basl:day.basl".into(),
+            sources: vec![PolicySource { name: "day.basl".into(), sha256: "0".repeat(64) }],
+            began: Timestamp(4_000_000),
+            milliseconds: 12,
+            started: 1,
+            done: 2,
+            refused: 1,
+            refusals: vec![RefusedAction { action: "run".into(), about: "12".into(), reason: "no room".into() }],
+            trouble: Some("day.basl:3: division by zero".into()),
+            gave_up: false,
+            globals: Some("{\"TURN\":{\"Int\":1}}".into()),
+        }),
+    }
 }
 
 fn copies(fixture: &Fixture) -> [Event; 3] {

@@ -65,7 +65,9 @@ impl System {
             ..muster_ledger::Config::default()
         };
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));
-        system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
+        system.add(|bus, ready, stop| {
+            muster_planner_service::serve(bus, Default::default(), Default::default(), ready, stop)
+        });
         let notifier = muster_notifier::Config {
             supervisor: muster_binary().with_file_name("muster-services"),
             ..Default::default()

@@ -1454,6 +1454,14 @@ macro_rules! event_table {
     is "job" "awake", of [job, run], plan Never, replay Left, concerns [Orders],
     public Run(JobAwake { job: *job, run: *run });
 
+    /// A cycle of a scheduling program is over.
+    ProgramCycled {
+        /// The cycle.
+        cycle: Arc<ProgramCycle>,
+    }
+    is "planner" "cycled", of [], plan Never, replay Left, concerns [],
+    public Plan(PlannerCycled { cycle: cycle.clone() });
+
     } };
 }
 pub(crate) use event_table;

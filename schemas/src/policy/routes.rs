@@ -51,7 +51,18 @@ pub struct Source {
     pub queue: String,
     /// The standing of its jobs.
     pub standing: JobStanding,
+    /// What orders know of its jobs as the attribute [`BASE`].
+    pub base: i64,
 }
+
+/// The attribute of jobs that is not 0 if somebody waits for them at a terminal.
+pub const INTERACTIVE: &str = "interactive";
+/// The attribute of jobs with the base of their priority.
+pub const BASE: &str = "queue_base";
+/// The attribute of jobs that is not 0 if they are [`JobStanding::Background`].
+pub const BACKGROUND: &str = "is_background";
+/// The attribute of jobs that is not 0 if they are [`JobStanding::Privileged`].
+pub const SPECIAL: &str = "is_special";
 
 /// The standing of a job among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -164,6 +175,8 @@ pub struct Owners {
     pub short_charge: u64,
     /// What any other job charges its owner.
     pub charge: u64,
+    /// What is left of the use of an owner after a day, in millionths; `None` means all (PBS-P-09).
+    pub left_after_day_millionths: Option<u32>,
 }
 
 /// What jobs may use of the usual hours.

@@ -35,6 +35,8 @@ pub struct Turns {
     pub routes: Option<Box<Routes>>,
     /// The nodes that rules choose by their load; `None` if none does.
     pub loads: Option<Box<LoadTable>>,
+    /// How many of the first jobs that wait only for room have their files copied ahead (PBS-G-07).
+    pub staged_ahead: u32,
 }
 
 /// Nodes that are chosen by their load (PBS-L-01).

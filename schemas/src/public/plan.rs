@@ -7,6 +7,7 @@ use super::{
     words::Amount,
 };
 use crate::{
+    cycle::ProgramCycle,
     ids::{JobId, RunId, Sequence},
     plan::{BackfillPass, ComponentMode, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
     policy::{Policy, PolicySource},
@@ -129,6 +130,18 @@ public_events! { PlanData
         epoch: u64,
     }
     says |data, f| write!(f, "planner {} began its work", data.epoch);
+
+    /// A cycle of a scheduling program is over.
+    "planner" "cycled" PlannerCycled about cluster {
+        /// The cycle. Its starts and other actions have their own earlier events.
+        cycle: Arc<ProgramCycle>,
+    }
+    says |data, f| {
+        let ProgramCycle { number, program, started, done, refused, .. } = &*data.cycle;
+        let reason = data.cycle.reasons.first().map_or("", String::as_str);
+        write!(f, "cycle {number} of {program} ({reason}): {started} starts, {done} other actions, {refused} refused")?;
+        data.cycle.trouble.iter().try_for_each(|trouble| write!(f, "; {trouble}"))
+    };
 
     /// An activation filter keeps jobs of a priority and below from starting.
     "queue" "blocked" QueueBlocked about job {

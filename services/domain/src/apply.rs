@@ -95,6 +95,7 @@ impl State {
             Event::ReservationRemoved { name } => self.reservation_removed(name),
             Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
             Event::Planned { plan } => self.planned(plan),
+            Event::ProgramCycled { cycle } => self.program_cycled(cycle),
             Event::BackfillPassed { pass } => self.backfill_passed(pass),
             Event::JobConfigured { .. }
             | Event::JobEntered { .. }

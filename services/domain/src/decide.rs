@@ -41,6 +41,7 @@ pub fn decide(state: &State, actor: &Actor, command: &Command, now: Timestamp) -
 /// As [`decide`].
 pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timestamp) -> Result<Decision, Refusal> {
     let access = Access { state, actor };
+    access.require_planners(&command)?;
     let mut decision = match command {
         Command::Submit { jobs } => submit::submit(state, &access, jobs, now),
         Command::Hold { jobs, holds, reason } => control::hold(&access, &jobs, holds, &reason),
@@ -113,6 +114,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RunnersMissing { since } => calls::runners_missing(&access, since),
         Command::CallsLost { calls } => calls::lost(&access, &calls, now),
         Command::PlannerHello => planning::decide::planner_hello(&access),
+        Command::NoteCycle { cycle } => planning::decide::note_cycle(&access, *cycle),
         Command::LaunchStep { job, spec } => launch::launch(&access, job, *spec),
         Command::SignalStep { job, step, component, signal } => launch::signal(&access, job, step, component, signal),
         Command::EndStep { job, step, component, is_forced } => launch::end(&access, job, step, component, is_forced),

@@ -5,12 +5,15 @@ mod charges;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod queries;
+mod route_charges;
+mod routing;
 mod share_use;
 pub(crate) mod state;
 pub(crate) mod validate;
 mod window_charges;
 mod window_use;
 
+pub(crate) use routing::Routing;
 pub(crate) use share_use::ShareUse;
 pub use state::BackfillPasses;
 pub(crate) use window_use::WindowUse;

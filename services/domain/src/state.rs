@@ -11,7 +11,7 @@ use crate::{
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
     nodes::{Licence, Node, Queue, measured::Loads, names::PastNames},
-    planning::{BackfillPasses, ShareUse, WindowUse, state::Planning},
+    planning::{BackfillPasses, Routing, ShareUse, WindowUse, state::Planning},
     power::Power,
     runs::Run,
     staging::state::Staging,
@@ -22,6 +22,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
     cluster::ClusterSettings,
+    cycle::ProgramCycle,
     event::{Actor, Owner},
     job::WaitReason,
     scheduling::SchedulingSettings,
@@ -68,6 +69,8 @@ pub struct State {
     pub(crate) loads: Loads,
     pub(crate) power: Power,
     pub(crate) window_use: WindowUse,
+    pub(crate) program_cycle: Option<Arc<ProgramCycle>>,
+    pub(crate) routing: Routing,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -129,6 +129,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::ClearTriggers { .. }
         | Command::CommitPlan { .. }
         | Command::PlannerHello
+        | Command::NoteCycle { .. }
         | Command::NodeHello { .. }
         | Command::NodeStarted { .. }
         | Command::NodeEnded { .. }

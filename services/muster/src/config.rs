@@ -17,6 +17,7 @@ pub use reference::reference;
 
 use crate::exit::Failure;
 use muster_bus::NatsConfig;
+use muster_pbs_commands::policy_folder::Preset;
 use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,34 @@ pub struct PbsConfig {
     pub server: String,
     /// The folder with the policy files in force; `None` if other policies are.
     pub policy_folder: Option<PathBuf>,
+    /// The preset that the files are for; `None` for PBS's fifo.
+    pub preset: Option<PbsPreset>,
+}
+
+/// The presets of PBS's schedulers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PbsPreset {
+    /// SGI Origin.
+    SgiOrigin,
+    /// Cray T3E.
+    CrayT3e,
+    /// IBM SP.
+    IbmSp,
+    /// A timeshared host.
+    Multitask,
+}
+
+impl PbsPreset {
+    /// The preset as the policy files know it.
+    pub const fn preset(self) -> Preset {
+        match self {
+            Self::SgiOrigin => Preset::SgiOrigin,
+            Self::CrayT3e => Preset::CrayT3e,
+            Self::IbmSp => Preset::IbmSp,
+            Self::Multitask => Preset::Multitask,
+        }
+    }
 }
 
 /// The members of the PBS family.

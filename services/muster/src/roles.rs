@@ -176,6 +176,7 @@ fn in_runtime(
         group: Group::default(),
         data_dir: data_dir.to_owned(),
         pbs_policy: None,
+        program: muster_planner_service::Reload::default(),
         quotas: None,
     };
     let result = runtime.block_on(host.run(start));
@@ -231,6 +232,8 @@ struct Host {
     data_dir: PathBuf,
     is_on_nats: bool,
     pbs_policy: Option<pbs_policy::Follower>,
+    /// Has the planner's scheduling program read again.
+    program: muster_planner_service::Reload,
     quotas: Option<quotas::Follower>,
 }
 
@@ -271,11 +274,11 @@ impl Host {
                     .await
             }
             Role::Planner => {
-                let config = configuration.planner.clone();
+                let (config, reload) = (configuration.planner.clone(), self.program.clone());
                 // A pass over 100,000 waiting jobs takes milliseconds.
                 let serve = |ready, stop| {
                     on_own_thread("muster-planner", async {
-                        muster_planner_service::serve(bus, config, ready, stop).await
+                        muster_planner_service::serve(bus, config, reload, ready, stop).await
                     })
                 };
                 self.group.start("planner", serve).await
@@ -335,7 +338,8 @@ impl Host {
                 };
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await?;
                 if let Some(folder) = self.loaded.configuration.pbs.policy_folder.clone() {
-                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder)?);
+                    let preset = self.loaded.configuration.pbs.preset.map(config::PbsPreset::preset);
+                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder, preset)?);
                 }
                 if let Some(file) = self.loaded.configuration.quotas.file.clone() {
                     self.quotas = Some(quotas::Follower::start(&self.socket(), file)?);
@@ -470,6 +474,7 @@ impl Host {
         if let Some(follower) = &self.pbs_policy {
             follower.reload();
         }
+        self.program.ask();
         if let Some(follower) = &self.quotas {
             follower.reload();
         }

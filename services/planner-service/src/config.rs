@@ -28,6 +28,10 @@ pub struct Config {
     pub scheduler_policy: Option<String>,
     /// The folder with its files, in which it runs.
     pub scheduler_folder: Option<PathBuf>,
+    /// The file in that folder for what it prints, as with PBS's `-p`; `sched_out` if there is none (PBS-X-14).
+    pub scheduler_print_file: Option<PathBuf>,
+    /// A script in that folder that a Tcl program runs at its end, as with PBS's `-t` (PBS-X-14).
+    pub scheduler_end_script: Option<PathBuf>,
     /// The zone of its local times; UTC if there is none.
     pub scheduler_time_zone: Option<String>,
     /// How long each of its cycles may take, 1 to 3,600 seconds (PBS-C-13).
@@ -61,6 +65,8 @@ impl Default for Config {
             fallback: false,
             scheduler_policy: None,
             scheduler_folder: None,
+            scheduler_print_file: None,
+            scheduler_end_script: None,
             scheduler_time_zone: None,
             scheduler_alarm_seconds: 180,
             schedule_iteration_seconds: 600,
@@ -98,6 +104,8 @@ impl Config {
         };
         let mut setup = Setup::new(folder);
         setup.zone.clone_from(&self.scheduler_time_zone);
+        setup.print = self.scheduler_print_file.clone().or(setup.print);
+        setup.termination.clone_from(&self.scheduler_end_script);
         setup.bounds.cycle = Duration::from_secs(self.scheduler_alarm_seconds.clamp(1, 3600));
         Script::start(word, setup, self.schedule_iteration_seconds).map(Some)
     }

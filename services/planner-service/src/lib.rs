@@ -6,9 +6,11 @@ mod cycle_time;
 mod external;
 mod planner;
 mod predictor;
+mod reload;
 mod script;
 
 pub use config::{Config, ExternalLink};
+pub use reload::Reload;
 
 use anyhow::Context as _;
 use muster_bus::{BusError, SharedBus};
@@ -16,13 +18,15 @@ use planner::Planner;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Plans until `shutdown`. The ledger need not be available yet when this signals `ready`.
+/// Plans until `shutdown`. The ledger need not be available yet when this signals `ready`. `reload` has a scheduling program
+/// read again.
 ///
 /// # Errors
 /// The configuration contradicts itself; the bus is closed or cannot be used.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
+    reload: Reload,
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -30,7 +34,7 @@ pub async fn serve(
     let _ = ready.send(());
     let work = async {
         loop {
-            let mut planner = Planner::open(bus.clone(), &config, &mut external, &mut script).await?;
+            let mut planner = Planner::open(bus.clone(), &config, &mut external, &mut script, &reload).await?;
             match planner.run().await {
                 Err(BusError::Refused(refusal)) => {
                     tracing::warn!("the records that come next were archived, beginning with a snapshot: {refusal}");

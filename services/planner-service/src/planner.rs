@@ -2,10 +2,10 @@
 //! plan worthwhile, commit, and look at the result.
 
 use crate::{
-    Config, cycle_time,
+    Config, Reload, cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
-    script::{self, Asked, Code, FromScript, Refusal, Script, Trigger, picture},
+    script::{self, Action, Asked, Code, Done, FromScript, Refusal, Script, Trigger, picture},
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
@@ -13,10 +13,11 @@ use muster_domain::State;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
+    cluster::{ClusterChange, ClusterSettingsChange},
     command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},
-    event::{Actor, Record, TraceContext, WaitingJob},
+    event::{Actor, Event, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
-    job::WaitReason,
+    job::{JobSpec, WaitReason},
     plan::ProposedPlan,
 };
 use muster_telemetry::{
@@ -53,7 +54,10 @@ pub(crate) struct Planner<'c> {
     projection: Projection,
     external: &'c mut Option<External>,
     script: &'c mut Option<Script>,
+    reload: &'c Reload,
     predictor: Option<Predictor>,
+    /// Jobs whose files are copied ahead once the plan is committed.
+    staged_ahead: Vec<JobId>,
     /// Jobs whose start was refused, until something happens that can change the plan.
     left_out: BTreeSet<JobId>,
     /// Refused starts of the external planner that it has not been told about.
@@ -75,6 +79,7 @@ impl<'c> Planner<'c> {
         config: &'c Config,
         external: &'c mut Option<External>,
         script: &'c mut Option<Script>,
+        reload: &'c Reload,
     ) -> Result<Self, BusError> {
         let ledger = LedgerClient::new(bus.clone());
         let state = load_snapshot(&ledger, None).await?;
@@ -88,6 +93,8 @@ impl<'c> Planner<'c> {
                 .then(|| Predictor::new(config.tolerance())),
             external,
             script,
+            reload,
+            staged_ahead: Vec::new(),
             left_out: BTreeSet::new(),
             refused: Vec::new(),
             is_plan_due: true,
@@ -114,6 +121,7 @@ impl<'c> Planner<'c> {
                 let sleep = self.sleep();
                 tokio::select! {
                     commit = self.feed.next() => self.apply(&commit?.records)?,
+                    () = self.reload.asked() => self.reload().await?,
                     foreseen = foreseen(&mut self.predictor) => self.note_foreseen(foreseen).await?,
                     () = tokio::time::sleep(sleep) => self.is_plan_due |= self.can_ask_again(),
                 }
@@ -169,6 +177,7 @@ impl<'c> Planner<'c> {
     fn apply(&mut self, records: &[Record]) -> Result<(), BusError> {
         for record in records {
             let eligible = self.state().eligible_jobs();
+            let was_idle = self.state().settings().is_idle;
             let can_change_plan = self.projection.apply(record).map_err(|violation| {
                 tracing::error!(%violation, "the planner stops: what the ledger says cannot be true");
                 BusError::Unusable(violation.to_string())
@@ -180,12 +189,29 @@ impl<'c> Planner<'c> {
                     predictor.note_change();
                 }
                 let is_new = self.state().eligible_jobs() > eligible;
-                if let Some(script) = self.script.as_mut() {
-                    script.note(if is_new { Trigger::New } else { Trigger::Term });
-                }
+                self.note_trigger(record, is_new);
+            }
+            if let Some(script) = self.script.as_mut()
+                && was_idle
+                && !self.projection.state().settings().is_idle
+            {
+                script.switch_on();
             }
         }
         Ok(())
+    }
+
+    /// What happened is a reason for a cycle of the scheduling program. What the program does itself is one only if a job
+    /// can start because of it or is no more: or a program that changes something in each cycle would never rest.
+    fn note_trigger(&mut self, record: &Record, is_new: bool) {
+        let Some(script) = self.script.as_mut() else { return };
+        let is_own = *record.actor == Actor::Planner;
+        let is_end = matches!(record.event, Event::JobFinished { .. } | Event::TasksFinished { .. });
+        if is_new {
+            script.note(Trigger::New);
+        } else if !is_own || is_end {
+            script.note(Trigger::Term);
+        }
     }
 
     fn state(&self) -> &State {
@@ -208,12 +234,12 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        if says_nothing(&plan) {
-            return Ok(());
+        if !says_nothing(&plan) {
+            // An external planner might not repeat what was held back.
+            let is_due = acts(&plan) || self.external.is_some();
+            if is_due { self.commit_and_follow(plan).await? } else { self.commit_reasons(plan).await? }
         }
-        // An external planner might not repeat what was held back.
-        let is_due = acts(&plan) || self.external.is_some();
-        if is_due { self.commit_and_follow(plan).await } else { self.commit_reasons(plan).await }
+        self.stage_ahead().await
     }
 
     /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little
@@ -266,7 +292,23 @@ impl<'c> Planner<'c> {
         cycle_time::note(began.elapsed());
         self.is_plan_due = planned.is_cut_short;
         self.wake = planned.next_wake;
+        self.staged_ahead = planned.staged_ahead;
         planned.plan
+    }
+
+    /// Has files copied ahead of the starts of jobs (PBS-G-07). What the ledger refuses is copied when the job starts.
+    async fn stage_ahead(&mut self) -> Result<(), BusError> {
+        for job in std::mem::take(&mut self.staged_ahead) {
+            let command = Command::CopyAhead { job, node: None };
+            match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
+                Ok(Answer { sequence, result: Ok(_) }) => self.follow_to(sequence).await?,
+                Ok(Answer { result: Err(refusal), .. }) => {
+                    tracing::debug!(%job, %refusal, "its files stay where they are")
+                }
+                Err(error) => tracing::warn!(%job, %error, "its files were not copied ahead"),
+            }
+        }
+        Ok(())
     }
 
     /// A plan of the external planner; if it does not work, the configured substitute.
@@ -296,27 +338,31 @@ impl<'c> Planner<'c> {
         ProposedPlan { seen: self.state().sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
     }
 
-    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges
-    /// before the program hears of it. While scheduling is off there is none (PBS-C-03).
+    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan and each of its other actions a
+    /// command, which the ledger judges before the program hears of it. While scheduling is off there is none (PBS-C-03).
     async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
         if self.state().settings().is_idle {
             return Ok(());
         }
         let shown = picture(self.projection.state(), now);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
-        let mut events = script.begin(now.0.div_euclid(1_000_000), shown);
+        script.resume(self.projection.state().program_cycle());
+        let policy = script.policy().to_owned();
+        let began = Instant::now();
+        let hour = script::hour(self.projection.state(), now);
+        let mut events = script.begin(hour, shown);
         let mut done = None;
         while let Some(event) = events.recv().await {
             match event {
                 FromScript::Asked(asked) => {
-                    let answer = self.scripted_start(&asked, epoch).await?;
+                    let answer = self.scripted_action(&asked, epoch).await?;
                     // The program may have been ended since.
                     let _ = asked.answer.send(answer);
                 }
-                FromScript::Done { report, due } => done = Some((report, due)),
+                FromScript::Done { report, sources, due } => done = Some((report, sources, due)),
             }
         }
-        let Some((report, due)) = done else {
+        let Some((report, sources, due)) = done else {
             return Err(BusError::Unusable("the thread of the scheduling program ended".into()));
         };
         // A due time of the past means at once.
@@ -328,14 +374,88 @@ impl<'c> Planner<'c> {
         self.passes += 1;
         let reasons = script::reasons(self.projection.state(), self.config.max_waiting, &report);
         let plan = ProposedPlan { pass: self.passes, epoch, ..external::waits(self.projection.state(), now, reasons) };
-        if says_nothing(&plan) { Ok(()) } else { self.commit_and_follow(plan).await }
+        if !says_nothing(&plan) {
+            self.commit_and_follow(plan).await?;
+        }
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let cycle = Box::new(script::note(&report, hour, &policy, sources, milliseconds));
+        self.told("the cycle was not recorded", Command::NoteCycle { cycle }).await?;
+        if report.gave_up {
+            let settings = ClusterSettingsChange { is_idle: Some(true), ..ClusterSettingsChange::default() };
+            let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+            self.told("scheduling was not switched off", Command::Configure { change, keep_unnamed: true }).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a command whose refusal nobody waits for, and follows the log to its result.
+    async fn told(&mut self, what: &str, command: Command) -> Result<(), BusError> {
+        match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
+            Ok(Answer { sequence, result: Ok(_) }) => self.follow_to(sequence).await?,
+            Ok(Answer { result: Err(refusal), .. }) => tracing::warn!("{what}: {refusal}"),
+            Err(error) => tracing::warn!("{what}: {error}"),
+        }
+        Ok(())
+    }
+
+    /// Asks the ledger for an action of the scheduling program.
+    async fn scripted_action(&mut self, asked: &Asked, epoch: u64) -> Result<Result<Done, Refusal>, BusError> {
+        match &asked.action {
+            Action::Run { job, place } | Action::AsyRun { job, place } => {
+                self.scripted_start(job, place.as_deref(), &asked.avoid, epoch).await
+            }
+            action => self.scripted_command(action).await,
+        }
+    }
+
+    /// An action other than a start. What it was about is its answer, as it is then.
+    async fn scripted_command(&mut self, action: &Action) -> Result<Result<Done, Refusal>, BusError> {
+        let spec = match self.specification(action).await {
+            Ok(spec) => spec,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let now = Timestamp::now().max(self.state().time());
+        let command = match script::command_of(self.projection.state(), action, spec.as_deref(), now) {
+            Ok(command) => command,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        match self.ledger.command(Actor::Planner, TraceContext::default(), command).await {
+            Ok(Answer { sequence, result: Ok(_) }) => {
+                self.follow_to(sequence).await?;
+                let seen = script::seen(self.projection.state(), action);
+                Ok(Ok(Done { seen, ..Done::default() }))
+            }
+            Ok(Answer { result: Err(refused), .. }) => Ok(Err(script::refusal_of(&refused))),
+            Err(error) => Ok(Err(Refusal::new(Code::Internal, error.to_string()))),
+        }
+    }
+
+    /// The specification of a job whose request is altered: what is not named stays, and the state does not keep all of it.
+    async fn specification(&mut self, action: &Action) -> Result<Option<Box<JobSpec>>, Refusal> {
+        let Action::Alter { job, changes } = action else { return Ok(None) };
+        if changes.iter().all(|change| change.resource.is_none()) {
+            return Ok(None);
+        }
+        let job = script::id_of(self.projection.state(), job)?;
+        match self.ledger.query(&Query::JobSpec { job }).await {
+            Ok(QueryAnswer::JobSpec(spec)) => Ok(Some(spec)),
+            Ok(_) => Err(Refusal::new(Code::UnknownJob, format!("there is no job {job}"))),
+            Err(error) => Err(Refusal::new(Code::Internal, error.to_string())),
+        }
     }
 
     /// Asks the ledger for one start of the scheduling program. The names of the nodes are its answer.
-    async fn scripted_start(&mut self, asked: &Asked, epoch: u64) -> Result<Result<Vec<String>, Refusal>, BusError> {
+    async fn scripted_start(
+        &mut self,
+        job: &str,
+        place: Option<&str>,
+        avoid: &[String],
+        epoch: u64,
+    ) -> Result<Result<Done, Refusal>, BusError> {
         let now = Timestamp::now().max(self.state().time());
-        let plan = script::start_of(self.projection.state(), &asked.job, &asked.hosts)
-            .and_then(|start| external::one_start(self.projection.state(), now, &start));
+        let hosts: Vec<String> = place.into_iter().flat_map(script::hosts_of).map(str::to_owned).collect();
+        let plan = script::start_of(self.projection.state(), job, &hosts)
+            .and_then(|start| external::one_start(self.projection.state(), now, &start, avoid));
         let plan = match plan {
             Ok(plan) => plan,
             Err(text) => return Ok(Err(Refusal::new(Code::NoResources, text))),
@@ -361,7 +481,29 @@ impl<'c> Planner<'c> {
             REFUSED.add(1, &[]);
             return Ok(Err(Refusal::new(Code::NoResources, refused.reason)));
         }
-        Ok(Ok(nodes.into_iter().map(|node| self.state().node_name(node).into_owned()).collect()))
+        let name = |node: &NodeId| self.state().node_name(*node).into_owned();
+        let is_full = |node: &&NodeId| self.state().node(**node).is_none_or(|node| node.free_cores.is_empty());
+        let full = nodes.iter().filter(is_full).map(name).collect();
+        Ok(Ok(Done { nodes: nodes.iter().map(name).collect(), full, ..Done::default() }))
+    }
+
+    /// Has the scheduling program read its files again. Mistakes are on record, and the old program continues
+    /// (PBS-C-14).
+    async fn reload(&mut self) -> Result<(), BusError> {
+        let Some(script) = self.script.as_ref() else { return Ok(()) };
+        let name = script.policy().to_owned();
+        let Ok(result) = script.reload().await else {
+            return Err(BusError::Unusable("the thread of the scheduling program ended".into()));
+        };
+        match result {
+            Ok(()) => tracing::info!("the scheduling program {name} was read again"),
+            Err(mistakes) => {
+                tracing::error!("the scheduling program {name} has mistakes, and the old one continues: {mistakes:?}");
+                let command = Command::RefusePolicy { name, sources: Vec::new(), mistakes };
+                self.told("the mistakes were not recorded", command).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn commit(&mut self, plan: ProposedPlan) -> anyhow::Result<Sequence> {
@@ -401,7 +543,7 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    plan.reasons.is_empty() && !acts(plan)
+    plan.reasons.is_empty() && plan.promised.is_none() && !acts(plan)
 }
 
 /// Whether a plan does more than say why jobs wait.

@@ -1,47 +1,81 @@
 //! Scheduling programs of PBS in place of the built-in planner. A program runs on a thread of its own, and asks the
 //! planner for each start.
 
+mod commands;
 mod message;
+mod note;
 mod outcome;
 mod picture;
 mod site;
 
-pub(crate) use message::{Asked, FromScript};
+pub(crate) use commands::{command_of, id_of, refusal_of, seen};
+pub(crate) use message::{Asked, Done, FromScript};
 pub(crate) use muster_pbs_script::{
-    action::{Code, Refusal},
+    action::{Action, Code, Refusal},
     policy_word::ProgramWord,
     scheduler::Setup,
+    state_site::hosts_of,
     trigger::Command as Trigger,
 };
+pub(crate) use note::note;
 pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
+use muster_domain::State;
 use muster_pbs_plan::state_file::StateFile;
-use muster_pbs_script::{
-    cycles::Cycles,
-    scheduler::{Hour, Scheduler},
-};
+pub(crate) use muster_pbs_script::scheduler::Hour;
+use muster_pbs_script::{cycles::Cycles, scheduler::Scheduler, state_site::Reservations};
+use muster_schemas::{Timestamp, cycle::ProgramCycle, policy::PolicySource};
 use site::{Ask, LiveSite};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    oneshot,
+};
 
 /// The program. Dropping it lets the program end.
 #[derive(Debug)]
 pub(crate) struct Script {
+    policy: String,
     work: Sender<Work>,
     triggers: Vec<Trigger>,
+    has_resumed: bool,
+}
+
+/// What the thread of the program does.
+enum Work {
+    /// Run a cycle, if one is due.
+    Cycle(Box<Due>),
+    /// Go on behind the last cycle of an earlier planner.
+    Resume(Box<ProgramCycle>),
+    /// Read the files again.
+    Reload(oneshot::Sender<Result<(), Vec<String>>>),
+    /// Scheduling was switched on.
+    SwitchOn,
 }
 
 /// A cycle to run, if one is due.
-struct Work {
+struct Due {
     triggers: Vec<Trigger>,
-    now: i64,
+    hour: Hour,
     state: StateFile,
     events: UnboundedSender<FromScript>,
+}
+
+/// The hour of a cycle: programs are told prime and dedicated time as the policy in force has them; without such a policy it
+/// is always prime time.
+pub(crate) fn hour(state: &State, now: Timestamp) -> Hour {
+    let turns = state.policy().turns.as_deref();
+    let windows = turns.and_then(|turns| turns.windows.as_ref());
+    Hour {
+        now: now.0.div_euclid(1_000_000),
+        is_prime: turns.is_none_or(|turns| !turns.is_other(now)),
+        is_dedicated: windows.is_some_and(|windows| windows.current(now).is_some()),
+    }
 }
 
 impl Script {
@@ -53,12 +87,13 @@ impl Script {
         let (work, orders) = channel();
         let (told, result) = channel();
         let policy = word.to_string();
+        let name = policy.clone();
         // The program's process dies with the thread that started it, so all its cycles are on one thread.
         let thread = thread::Builder::new().name("scheduler".into());
         let begin = move || match scheduler(&word, setup, iteration_seconds) {
             Ok(scheduler) => {
                 if told.send(Ok(())).is_ok() {
-                    run(scheduler, &orders);
+                    run(scheduler, &name, &orders);
                 }
             }
             Err(faults) => drop(told.send(Err(faults))),
@@ -67,7 +102,12 @@ impl Script {
         if let Err(faults) = result.recv().context("the thread of the scheduling program ended")? {
             bail!("[planner] scheduler_policy {policy} cannot be put in force:\n{}", faults.join("\n"));
         }
-        Ok(Self { work, triggers: Vec::new() })
+        Ok(Self { policy, work, triggers: Vec::new(), has_resumed: false })
+    }
+
+    /// The program, as `basl:FILE`.
+    pub fn policy(&self) -> &str {
+        &self.policy
     }
 
     /// Notes a trigger for the next cycle.
@@ -77,31 +117,86 @@ impl Script {
         }
     }
 
+    /// Notes that scheduling was switched on (PBS-C-01). A program that failed too often may try again.
+    pub fn switch_on(&mut self) {
+        let _ = self.work.send(Work::SwitchOn);
+    }
+
+    /// Before the first cycle: goes on behind the last one of an earlier planner, if there was one (PBS-X-07).
+    pub fn resume(&mut self, last: Option<&ProgramCycle>) {
+        if !std::mem::replace(&mut self.has_resumed, true)
+            && let Some(last) = last
+        {
+            let _ = self.work.send(Work::Resume(Box::new(last.clone())));
+        }
+    }
+
     /// Begins a cycle, if one is due. What happens in it comes over the channel, until its end.
-    pub fn begin(&mut self, now: i64, state: StateFile) -> UnboundedReceiver<FromScript> {
+    pub fn begin(&mut self, hour: Hour, state: StateFile) -> UnboundedReceiver<FromScript> {
         let (events, receiver) = unbounded_channel();
         let triggers = std::mem::take(&mut self.triggers);
         // If the thread is gone, the channel is closed.
-        let _ = self.work.send(Work { triggers, now, state, events });
+        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, events })));
         receiver
+    }
+
+    /// Reads the files of the program again, between two cycles (PBS-C-14). The answer comes over the channel.
+    pub fn reload(&self) -> oneshot::Receiver<Result<(), Vec<String>>> {
+        let (told, result) = oneshot::channel();
+        let _ = self.work.send(Work::Reload(told));
+        result
     }
 }
 
 fn scheduler(word: &ProgramWord, setup: Setup, iteration_seconds: u32) -> Result<Scheduler, Vec<String>> {
-    let now = muster_schemas::Timestamp::now().0 / 1_000_000;
-    let mut scheduler = Scheduler::new(word, setup, Cycles::new(true, 0), now)?;
+    let mut scheduler = Scheduler::new(word, setup, Cycles::new(true, 0), seconds_now())?;
     scheduler.set_iteration(iteration_seconds);
     Ok(scheduler)
 }
 
-fn run(mut scheduler: Scheduler, orders: &Receiver<Work>) {
-    let mut latest = 0;
-    while let Ok(Work { triggers, now, state, events }) = orders.recv() {
-        latest = now;
-        triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
-        let mut site = LiveSite::new(state, Ask::new(events.clone()));
-        let report = scheduler.step(Hour::prime(now), &mut site).map(Box::new);
-        let _ = events.send(FromScript::Done { report, due: scheduler.due() });
+fn seconds_now() -> i64 {
+    Timestamp::now().0.div_euclid(1_000_000)
+}
+
+fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
+    let mut reserved = Reservations::default();
+    while let Ok(work) = orders.recv() {
+        match work {
+            Work::Cycle(due) => cycle(&mut scheduler, &mut reserved, *due),
+            Work::Resume(last) => resume(&mut scheduler, policy, &last),
+            Work::Reload(told) => {
+                let done = scheduler.reload(seconds_now());
+                if done.is_ok() {
+                    reserved = Reservations::default();
+                }
+                let _ = told.send(done);
+            }
+            Work::SwitchOn => scheduler.set_scheduling(true),
+        }
     }
-    scheduler.quit(latest);
+    scheduler.quit(seconds_now());
+}
+
+fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
+    let Due { triggers, hour, state, events } = due;
+    triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
+    let mut site = LiveSite::new(state, Ask::new(events.clone()), reserved);
+    let report = scheduler.step(hour, &mut site).map(Box::new);
+    if report.is_some() {
+        *reserved = site.reservations();
+    }
+    let _ = events.send(FromScript::Done { report, sources: sources(scheduler), due: scheduler.due() });
+}
+
+/// The number of the last cycle goes on. Its globals do so only for the same text of the program: another one begins with
+/// its own assignments.
+fn resume(scheduler: &mut Scheduler, policy: &str, last: &ProgramCycle) {
+    let is_same = last.program == policy && last.sources == sources(scheduler);
+    let globals = last.globals.as_deref().filter(|_| is_same);
+    let globals = globals.and_then(|text| serde_json::from_str(text).ok());
+    scheduler.resume(last.number, globals);
+}
+
+fn sources(scheduler: &Scheduler) -> Vec<PolicySource> {
+    scheduler.sources().into_iter().map(|(name, sha256)| PolicySource { name, sha256 }).collect()
 }

@@ -2,10 +2,13 @@
 
 mod support;
 
-use muster_planner_service::Config;
+use muster_domain::State;
+use muster_planner_service::{Config, Reload};
 use muster_schemas::{
     JobId,
-    command::{RefusedStart, Reply},
+    cluster::{ClusterChange, ClusterSettingsChange, QueueSpecChange},
+    command::{Command, JobEnding, JobSelection, RefusedStart, Reply},
+    event::{Actor, Event},
     job::WaitReason,
     plan::ProposedPlan,
 };
@@ -90,8 +93,8 @@ for line in sys.stdin:
         there = ask(t="run", id=2, job=job["id"], place="node9")
         reply = ask(t="run", id=3, job=job["id"], place="node2")
         shown = [one for one in ask(t="stat", id=4, what="jobs")["data"] if one["id"] == job["id"]][0]
-        held = ask(t="hold", id=5, job=job["id"])
-        text = "%s %s %s %s" % (there.get("text"), reply["ok"], shown["state"], held["code"])
+        gone = ask(t="delete", id=5, job="99")
+        text = "%s %s %s %s" % (there.get("text"), reply["ok"], shown["state"], gone["code"])
         if reply["ok"]: assert shown["nodes"] == ["node2"] == reply["data"]["nodes"], shown
         else: ask(t="comment", id=6, job=job["id"], text=text)
     say(t="end", seq=cycle["seq"])
@@ -107,7 +110,7 @@ async fn an_external_program_hears_what_became_of_a_start() {
     let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
     let (all, plan) = until_reasons(&mut ledger).await;
     assert_eq!(all, [first]);
-    let expected = "there is no node `node9` False Q NOT_SUPPORTED";
+    let expected = "there is no node `node9` False Q UNKNOWN_JOB";
     assert_eq!(reason(&plan, second), Some(&WaitReason::ExternalPlanner(expected.into())));
     let node = ledger.state.node_by_name("node2").expect("a node").id;
     let run = ledger.state.job(first).and_then(|job| job.run()).and_then(|run| ledger.state.run(run)).expect("it runs");
@@ -127,7 +130,7 @@ async fn a_refusal_of_the_ledger_reaches_the_program() {
     let refused = RefusedStart { job, reason: "the node has just gone".into() };
     ledger.answer(request, Reply::Planned(vec![refused]));
     let (_, plan) = until_reasons(&mut ledger).await;
-    let expected = "there is no node `node9` False Q NOT_SUPPORTED";
+    let expected = "there is no node `node9` False Q UNKNOWN_JOB";
     assert_eq!(reason(&plan, job), Some(&WaitReason::ExternalPlanner(expected.into())));
 }
 
@@ -160,23 +163,13 @@ async fn events_of_the_cluster_are_triggers() {
         ledger.commit_next_plan().await;
     }
     let cycles = folder.path().join("cycles");
-    let until = async |expected: &str| {
-        let deadline = std::time::Instant::now() + support::DEADLINE;
-        loop {
-            let seen = std::fs::read_to_string(&cycles).unwrap_or_default();
-            if seen == expected {
-                return;
-            }
-            assert!(std::time::Instant::now() < deadline, "{seen}");
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    until("SCH_SCHEDULE_FIRST 2\n").await;
+    let seen = || std::fs::read_to_string(&cycles).unwrap_or_default();
+    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\n").await;
     ledger.end(first).await;
-    until("SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\n").await;
+    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\n").await;
     ledger.submit(1, None).await;
-    ledger.commit_next_plan().await;
-    until("SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\nSCH_SCHEDULE_NEW 1\nSCH_SCHEDULE_RECYC 0\n").await;
+    let all = "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\nSCH_SCHEDULE_NEW 1\nSCH_SCHEDULE_RECYC 0\n";
+    ledger.serve_until(|_| seen() == all).await;
 }
 
 /// PBS-C-02: a start brings another cycle; the chain ends after a cycle without one.
@@ -199,11 +192,7 @@ async fn one_job_for_each_cycle_starts_them_all() {
     }
     assert_eq!(all, jobs);
     let printed = || std::fs::read_to_string(folder.path().join("sched_out")).unwrap_or_default();
-    let deadline = std::time::Instant::now() + support::DEADLINE;
-    while printed() != "1 3\n2 2\n3 1\n4 0\n" {
-        assert!(std::time::Instant::now() < deadline, "{}", printed());
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    ledger.serve_until(|_| printed() == "1 3\n2 2\n3 1\n4 0\n").await;
 }
 
 /// PBS-X-13, PBS-X-24: what went wrong in the program is why jobs wait.
@@ -232,7 +221,8 @@ async fn mistakes_keep_the_planner_from_starting() {
         let ledger = Ledger::start(1, 1).await;
         let (ready, _) = tokio::sync::oneshot::channel();
         let shutdown = tokio_util::sync::CancellationToken::new();
-        let result = muster_planner_service::serve(ledger.bus.clone(), config, ready, shutdown).await;
+        let result =
+            muster_planner_service::serve(ledger.bus.clone(), config, Reload::default(), ready, shutdown).await;
         format!("{:#}", result.expect_err("refused"))
     };
     let mistakes = refusal(config("basl:bad.basl", folder.path())).await;
@@ -245,4 +235,157 @@ async fn mistakes_keep_the_planner_from_starting() {
     assert!(refusal(nowhere).await.contains("no `scheduler_folder`"));
     let missing = config("tcl:body", Path::new("/nowhere/at/all"));
     assert!(refusal(missing).await.contains("/nowhere/at/all: there is no such folder"));
+}
+
+const ACTS: &str = r#"
+import sys, json, os
+def say(**message):
+    print(json.dumps(message), flush=True)
+def ask(**message):
+    say(id=1, **message)
+    return json.loads(sys.stdin.readline())
+def did(reply):
+    return "ok" if reply["ok"] else reply["code"]
+def state(job):
+    return [one for one in ask(t="stat", what="jobs")["data"] if one["id"] == job]
+json.loads(sys.stdin.readline())
+say(t="ready", v=1)
+for line in sys.stdin:
+    cycle = json.loads(line)
+    if cycle["t"] != "cycle": break
+    with open("acts") as file: acts = json.load(file)
+    if acts and acts[0].get("t"):
+        told = []
+        for act in acts:
+            reply = did(ask(**act))
+            job = act.get("job")
+            told.append([reply, [[one["state"], one["queue"]] for one in state(job)] if job else []])
+        with open("acts", "w") as file: json.dump(told, file)
+    say(t="end", seq=cycle["seq"])
+"#;
+
+/// PBS-X-11, PBS-X-22, PBS-C-08: a program holds, moves, alters and deletes jobs and switches queues, and sees at once
+/// what became of them; each is an event of the planner. What cannot be is refused with a code (PBS-X-23).
+#[tokio::test]
+async fn a_program_manages_jobs_and_queues() {
+    let acts = r#"[
+        {"t": "hold", "job": "1", "kinds": "s"}, {"t": "release", "job": "1", "kinds": "s"},
+        {"t": "hold", "job": "1", "kinds": "x"}, {"t": "alter", "job": "1", "changes":
+            [{"name": "Priority", "value": "7"}, {"name": "Resource_List", "resource": "walltime", "value": "00:05:00"}]},
+        {"t": "alter", "job": "1", "changes": [{"name": "umask", "value": "077"}]},
+        {"t": "move", "job": "1", "to": "other"}, {"t": "move", "job": "1", "to": "nowhere"},
+        {"t": "signal", "job": "1", "signal": "SIGUSR1"}, {"t": "signal", "job": "1", "signal": "NONE"},
+        {"t": "rerun", "job": "1"}, {"t": "stagein", "job": "1"}, {"t": "delete", "job": "2.muster"},
+        {"t": "queue", "queue": "other", "set": "stop"}, {"t": "run", "job": "1"},
+        {"t": "reserve", "resources": ["nodes=1"]}, {"t": "run", "job": "3"}, {"t": "delete", "job": "1"}
+    ]"#;
+    let folder = folder(&[("plan.py", ACTS), ("acts", acts)]);
+    let mut ledger = Ledger::start(2, 1).await;
+    let queue = QueueSpecChange { name: "other".into(), ..QueueSpecChange::default() };
+    let change = Box::new(ClusterChange { queues: vec![queue], ..ClusterChange::default() });
+    ledger.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).await;
+    let first = ledger.submit(1, None).await;
+    let second = ledger.submit(1, None).await;
+    ledger.submit(1, None).await;
+    let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
+    ledger.serve_until(|state| state.program_cycle().is_some()).await;
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("acts")).expect("a file")).expect("JSON");
+    let expected = serde_json::json!([
+        ["ok", [["H", "default"]]],
+        ["ok", [["Q", "default"]]],
+        ["BAD_VALUE", [["Q", "default"]]],
+        ["ok", [["Q", "default"]]],
+        ["UNKNOWN_ATTRIBUTE", [["Q", "default"]]],
+        ["ok", [["Q", "other"]]],
+        ["UNKNOWN_QUEUE", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["UNKNOWN_SIGNAL", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["BAD_STATE", [["Q", "other"]]],
+        ["ok", []],
+        ["ok", []],
+        ["ok", [["R", "other"]]],
+        ["ok", []],
+        ["NO_RESOURCES", [["Q", "default"]]],
+        ["ok", [["E", "other"]]],
+    ]);
+    assert_eq!(told, expected, "{told:#}");
+    let job = ledger.state.job(first).expect("known");
+    assert_eq!((job.lead().priority, &*job.lead().queue), (7, "other"));
+    assert_eq!(job.lead().shape.alternatives[0].walltime_seconds, Some(300));
+    assert!(ledger.state.job(second).expect("known").is_finished());
+    let cycle = ledger.state.program_cycle().expect("a cycle");
+    assert_eq!((cycle.number, cycle.started, cycle.done, cycle.refused), (1, 1, 8, 8));
+    assert_eq!(cycle.refusals[0].action, "hold");
+    assert_eq!(cycle.reasons, ["SCH_SCHEDULE_FIRST"]);
+}
+
+const COUNTS: &str = "Int CYCLES;\nCYCLES = 0;\nsched_main() { CYCLES++; print(CYCLES); }";
+
+/// PBS-X-07, PBS-C-11: each cycle is on record with the program's globals, which go on when the planner starts again;
+/// another text of the program begins with its own.
+#[tokio::test]
+async fn globals_go_on_after_a_restart_of_the_planner() {
+    let folder = folder(&[("counts.basl", COUNTS)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let cycles = |state: &State| {
+        state.program_cycle().map_or((0, 0), |cycle| {
+            let globals: serde_json::Value =
+                serde_json::from_str(cycle.globals.as_deref().expect("globals")).expect("JSON");
+            (cycle.number, globals["CYCLES"]["Int"].as_u64().expect("a number"))
+        })
+    };
+    let changed = COUNTS.replace("= 0", "= 40");
+    for (text, expected) in [(COUNTS, (1, 1)), (COUNTS, (2, 2)), (changed.as_str(), (3, 41))] {
+        std::fs::write(folder.path().join("counts.basl"), text).expect("written");
+        let _planner = start_planner(&ledger.bus, config("basl:counts.basl", folder.path())).await;
+        ledger.serve_until(|state| cycles(state) == expected).await;
+    }
+}
+
+/// PBS-C-14: a program is read again when it is asked for; one with mistakes is refused on record, and the old one
+/// continues.
+#[tokio::test]
+async fn a_program_is_read_again() {
+    let folder = folder(&[("counts.basl", COUNTS)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let reload = Reload::default();
+    let settings = config("basl:counts.basl", folder.path());
+    let _planner = support::start_planner_with(&ledger.bus, settings, reload.clone()).await;
+    ledger.serve_until(|state| state.program_cycle().is_some()).await;
+    std::fs::write(folder.path().join("counts.basl"), "sched_main() { i = 1; }").expect("written");
+    reload.ask();
+    ledger
+        .serve_until_event(|event| matches!(event, Event::PolicyRefused { name, .. } if name == "basl:counts.basl"))
+        .await;
+    std::fs::write(folder.path().join("counts.basl"), COUNTS.replace("= 0", "= 40")).expect("written");
+    reload.ask();
+    let job = ledger.submit(1, None).await;
+    // It may have been read after the cycle that the job brought.
+    let is_new = |state: &State| {
+        let globals = state.program_cycle().and_then(|cycle| cycle.globals.clone()).unwrap_or_default();
+        globals.contains("41") || globals.contains("42")
+    };
+    let cancel = Command::EndJobs { jobs: JobSelection::Ids(vec![job]), ending: JobEnding::default() };
+    ledger.command(&support::user(), cancel).await;
+    ledger.submit(1, None).await;
+    ledger.serve_until(is_new).await;
+}
+
+/// PBS-X-24: a program that fails five times in a row has scheduling switched off, on record; switching it on lets it
+/// try again, with CMD as the reason (PBS-C-01).
+#[tokio::test]
+async fn a_program_that_failed_too_often_is_switched_on_again() {
+    let folder = folder(&[("plan.py", "import sys; sys.exit(1)")]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
+    ledger.serve_until(|state| state.settings().is_idle).await;
+    assert!(ledger.state.program_cycle().is_some_and(|cycle| cycle.gave_up && cycle.trouble.is_some()));
+    let number = ledger.state.program_cycle().expect("a cycle").number;
+    let settings = ClusterSettingsChange { is_idle: Some(false), ..ClusterSettingsChange::default() };
+    let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+    ledger.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).await;
+    ledger.serve_until(|state| state.program_cycle().is_some_and(|cycle| cycle.number > number)).await;
+    assert_eq!(ledger.state.program_cycle().expect("a cycle").reasons[0], "SCH_SCHEDULE_CMD");
 }

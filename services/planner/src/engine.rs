@@ -280,6 +280,11 @@ impl Engine {
         self.conditions = conditions;
     }
 
+    /// Whether jobs start in other queues than those in which they wait.
+    pub fn has_routes(&self) -> bool {
+        self.routes().is_some()
+    }
+
     /// The routes of the policy.
     fn routes(&self) -> Option<&Routes> {
         self.policy.turns.as_deref()?.routes.as_deref()

@@ -62,6 +62,10 @@ impl Tolerance {
 /// for ever, they fit nowhere, or a run without walltime is in their way. If it reaches its limit, nothing is said
 /// about the jobs that it has not reached. The same engine and time give the same predictions.
 pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
+    // A run of the simulation stays in the queue in which its job waits, and routes count room where it starts.
+    if engine.has_routes() {
+        return Vec::new();
+    }
     let mut forward = Forward::of(engine, now);
     let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
     for entry in engine.queue.entries() {

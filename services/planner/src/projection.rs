@@ -3,6 +3,7 @@
 mod alone;
 mod jobs;
 mod reserve;
+mod routing;
 
 pub(crate) use jobs::asked_by_name;
 pub use jobs::{expected_end, facts_of};
@@ -16,6 +17,8 @@ use crate::{
 use jobs::{Held, Holders};
 use muster_domain::{
     State,
+    copies::CopyStage,
+    jobs::Job,
     nodes::{Node, Violation},
 };
 use muster_schemas::{
@@ -57,6 +60,8 @@ pub struct Planned {
     pub is_cut_short: bool,
     /// When the next plan is worth making even if nothing happens.
     pub next_wake: Option<Timestamp>,
+    /// Jobs whose files are to be copied ahead of their start.
+    pub staged_ahead: Vec<JobId>,
 }
 
 /// What a record can change of what the engine was told.
@@ -146,10 +151,15 @@ impl Projection {
         self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_user_usage(self.state.share_use(now));
         self.engine.set_loads(NodeLoads::of(&self.state));
+        if let Some(conditions) = routing::conditions(&self.state, now) {
+            self.engine.set_conditions(conditions);
+        }
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
-        let Plan { growths, shrinks, preemptions, reserved, backfill_pass, .. } = passed;
+        let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, short_of_room, .. } = passed;
+        let staged_ahead = self.staged_ahead(&short_of_room);
+        let (moves, promised) = routing::routed(&self.state, routed);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
@@ -175,9 +185,28 @@ impl Projection {
             preemptions,
             reserved,
             backfill_pass,
+            moves,
+            promised,
             ..ProposedPlan::default()
         };
-        Planned { plan, is_cut_short, next_wake }
+        Planned { plan, is_cut_short, next_wake, staged_ahead }
+    }
+
+    /// The jobs whose files are copied ahead now: of the first jobs that wait only for room and have files to copy, as many as
+    /// the policy says, those whose files are not there (PBS-G-07). Files on their way count.
+    fn staged_ahead(&self, short_of_room: &[JobId]) -> Vec<JobId> {
+        let most = self.state.policy().turns.as_ref().map_or(0, |turns| turns.staged_ahead as usize);
+        if most == 0 || short_of_room.is_empty() {
+            return Vec::new();
+        }
+        let on_their_way = self.state.jobs().filter(|job| job.is_copied_ahead()).count();
+        let with_files = short_of_room
+            .iter()
+            .filter_map(|id| self.state.job(*id))
+            .filter(|job| job.array.is_none() && job.has_files_to_come());
+        let first = with_files.take(most.saturating_sub(on_their_way));
+        let is_wanted = |job: &&Job| job.copies.as_ref().is_none_or(|copies| copies.stage == CopyStage::Wanted);
+        first.filter(is_wanted).map(|job| job.id).collect()
     }
 
     /// Whether the state does not know a reason yet.

@@ -4,11 +4,14 @@
 //! The policy of the planner has the limits of server and queues, and local hours as instants. So it is made again when the
 //! configuration changes, and at the latest every month.
 
+mod presets;
+
 use super::ended::{Ended, Failure, print};
 use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_pbs::qmgr::{amount, created, limits_of};
+pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
@@ -28,7 +31,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const USAGE: &str = "usage: muster pbs load DIR";
+const USAGE: &str = "usage: muster pbs load [--preset sgi_origin|cray_t3e|ibm_sp|multitask] DIR";
 /// The exit status for files with errors.
 const POLICY_ERRORS: u8 = 2;
 /// How many days of local hours a policy has. It is made again every month.
@@ -38,6 +41,7 @@ const DAYS: i32 = 400;
 pub struct PolicyFolder {
     client: Client,
     folder: PathBuf,
+    preset: Option<Preset>,
     zone: TimeZone,
     /// What was put in force: the tables, and the hashes of their files.
     accepted: Option<(Tables, Vec<PolicySource>)>,
@@ -79,7 +83,13 @@ impl From<ClientError> for LoadError {
 impl PolicyFolder {
     /// A folder, for the system at the other end of a client.
     pub fn new(client: Client, folder: PathBuf) -> Self {
-        Self { client, folder, zone: zone::of_process(), accepted: None }
+        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None }
+    }
+
+    /// The same for a preset, which reads the file `config` too (PBS-P-01).
+    #[must_use]
+    pub fn with_preset(self, preset: Option<Preset>) -> Self {
+        Self { preset, ..self }
     }
 
     /// Reads the files and puts them in force. If there is any mistake, that is put on record, and the policy in force stays.
@@ -88,19 +98,21 @@ impl PolicyFolder {
     /// If the folder cannot be read or the system does not answer. Nothing was changed.
     pub fn load(&mut self) -> Result<Loaded, LoadError> {
         let sources = folder::read(&self.folder).map_err(LoadError::Folder)?;
-        let Checked { policy, errors, warnings, digests } = check(&sources, None);
+        let Checked { policy, errors, warnings, digests } = check(&sources, self.preset);
         let hashes = hashes(&digests);
         let Some(tables) = policy else {
             return self.refuse(hashes, errors.iter().map(ToString::to_string).collect());
         };
+        let (dry_only, lost) = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
+        if !dry_only.is_empty() {
+            return self.refuse(hashes, dry_only);
+        }
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
             return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let without_effect = engine::without_effect(&tables.sched_config).into_iter();
-        let without_effect = without_effect.map(|(option, why)| format!("sched_config: {option} has no effect: {why}"));
-        let warnings = warnings.iter().map(ToString::to_string).chain(without_effect).collect();
+        let warnings = warnings.iter().map(ToString::to_string).chain(lost).collect();
         self.accepted = Some((tables, hashes));
         Ok(Loaded::InForce(warnings))
     }
@@ -155,14 +167,16 @@ impl PolicyFolder {
     }
 
     fn refuse(&mut self, sources: Vec<PolicySource>, mistakes: Vec<String>) -> Result<Loaded, LoadError> {
-        let refusal = PolicyRefusal { name: NAME.to_owned(), sources, mistakes: mistakes.clone() };
+        let refusal = PolicyRefusal { name: name(self.preset), sources, mistakes: mistakes.clone() };
         self.client.refuse_policy(CommandId::new_now(), &refusal)?;
         Ok(Loaded::Refused(mistakes))
     }
 }
 
 /// The name of policies made of files.
-const NAME: &str = "PBS fifo";
+fn name(preset: Option<Preset>) -> String {
+    format!("PBS {}", preset.map_or("fifo", Preset::name))
+}
 
 /// The planner's policy for tables, a configuration and a time.
 pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, now: &Zoned) -> Policy {
@@ -171,8 +185,11 @@ pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, 
     let of_queues: Vec<(String, Limits)> =
         queues.into_iter().map(|queue| (queue.name.clone(), limits(&queue.attributes))).collect();
     let server = limits(&config.settings.attributes);
-    let policy = engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now));
-    Policy { name: NAME.to_owned(), sources: hashes.to_vec(), ..policy }
+    let policy = match &tables.preset {
+        None => engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now)),
+        Some(preset) => presets::policy(preset, tables, config, server, of_queues, range(now)),
+    };
+    Policy { name: name(tables.preset.as_ref().map(|preset| preset.preset)), sources: hashes.to_vec(), ..policy }
 }
 
 /// The timeshared nodes of the file `nodes` that the cluster has (PBS-L-01). The properties `ideal_load` and `max_load` of a
@@ -228,12 +245,15 @@ fn hashes(digests: &[FileDigest]) -> Vec<PolicySource> {
 
 /// `muster pbs load DIR`: puts the files of a folder in force.
 pub(super) fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
-    let folder = match words {
-        [folder] if !folder.starts_with('-') => Path::new(folder),
-        _ => return Err(Failure { text: USAGE.to_owned(), status: POLICY_ERRORS }),
+    let usage = || Failure { text: USAGE.to_owned(), status: POLICY_ERRORS };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (preset, folder) = match words[..] {
+        [folder] if !folder.starts_with('-') => (None, Path::new(folder)),
+        ["--preset", name, folder] => (Some(Preset::parse(name).ok_or_else(usage)?), Path::new(folder)),
+        _ => return Err(usage()),
     };
     let client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
-    match PolicyFolder::new(client, folder.to_owned()).load() {
+    match PolicyFolder::new(client, folder.to_owned()).with_preset(preset).load() {
         Ok(Loaded::InForce(warnings)) => {
             warnings.iter().for_each(|warning| stderr_line!("muster pbs load: warning: {warning}"));
             print(&format!("planners follow the policy files of {}\n", folder.display()));

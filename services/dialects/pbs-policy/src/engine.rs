@@ -91,6 +91,7 @@ pub fn policy(
         queues: queues.iter().map(|(name, _)| name.clone()).collect(),
         usage: config.collects_usage().then(|| usage(config)),
         routes: None,
+        staged_ahead: config.prestaged_jobs,
         loads: balances(config)
             .then(|| Box::new(LoadTable { nodes: timeshared, settle_seconds: config.load_settle_seconds })),
     };
@@ -109,7 +110,7 @@ pub fn policy(
 
 /// The options that have been set and have no effect in the planner yet, each with the reason.
 pub fn without_effect(config: &SchedConfig) -> Vec<(&'static str, &'static str)> {
-    let options = [(config.prestaged_jobs > 0, "muster_prestage", "no files are staged ahead")];
+    let options = [(config.prestaged_jobs > 0, "muster_prestage", "a dry run copies no files")];
     options.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, option, reason)| (option, reason)).collect()
 }
 

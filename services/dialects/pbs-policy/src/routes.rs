@@ -27,7 +27,7 @@ use muster_schemas::policy::{
 use std::collections::BTreeMap;
 
 /// The longest walltime of a short job, and the charges of short and of other jobs (PBS-P-09).
-const OWNERS: Owners = Owners { short_seconds: 1200, short_charge: 1, charge: 10 };
+const OWNERS: Owners = Owners { short_seconds: 1200, short_charge: 1, charge: 10, left_after_day_millionths: None };
 
 /// The policy of the planner.
 pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
@@ -90,7 +90,10 @@ impl Translation<'_> {
                 long_seconds: config.small_queued_time,
             }),
             ranks_first: self.is(&[Preset::SgiOrigin, Preset::IbmSp]),
-            owners: (self.is(&[Preset::SgiOrigin]) && config.sort_by_past_usage).then_some(OWNERS),
+            owners: (self.is(&[Preset::SgiOrigin]) && config.sort_by_past_usage).then_some(Owners {
+                left_after_day_millionths: u32::try_from(config.decay_factor.millionths()).ok(),
+                ..OWNERS
+            }),
             hours: self.hours(),
             load: self.load(),
             avoids_fragments: self.is(&[Preset::SgiOrigin, Preset::CrayT3e]) && config.avoid_fragmentation,
@@ -117,7 +120,8 @@ impl Translation<'_> {
         let mut sources: Vec<Source> = Vec::new();
         for queue in names.into_iter().flatten() {
             if sources.iter().all(|source| source.queue != queue) {
-                sources.push(Source { standing: standing(config, &queue), queue });
+                let base = if self.is(&[Preset::CrayT3e]) { base_of(config, &queue) } else { 0 };
+                sources.push(Source { standing: standing(config, &queue), base, queue });
             }
         }
         sources

@@ -156,6 +156,26 @@ impl Action {
         "unreserve",
     ];
 
+    /// Its word for `t` in the protocol.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Run { .. } => "run",
+            Self::AsyRun { .. } => "asyrun",
+            Self::Rerun { .. } => "rerun",
+            Self::Delete { .. } => "delete",
+            Self::Hold { .. } => "hold",
+            Self::Release { .. } => "release",
+            Self::Signal { .. } => "signal",
+            Self::Move { .. } => "move",
+            Self::Alter { .. } => "alter",
+            Self::Comment { .. } => "comment",
+            Self::StageIn { .. } => "stagein",
+            Self::Queue { .. } => "queue",
+            Self::Reserve { .. } => "reserve",
+            Self::Unreserve { .. } => "unreserve",
+        }
+    }
+
     /// Whether it starts a job.
     pub const fn is_start(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::AsyRun { .. })

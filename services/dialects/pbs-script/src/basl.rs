@@ -19,6 +19,8 @@ use std::{
 #[derive(Debug)]
 pub struct Basl {
     file: PathBuf,
+    /// The checksum of the text of the program.
+    sha256: String,
     machine: Machine,
 }
 
@@ -28,20 +30,21 @@ impl Basl {
     /// # Errors
     /// All mistakes in it.
     pub fn new(file: &Path, globals: Option<Globals>, cycle: &Cycle) -> Result<Self, Vec<String>> {
-        let program = read(file)?;
-        let restored = globals.and_then(|globals| Machine::restore(program.clone(), globals).ok());
-        let machine = match restored {
-            Some(machine) => machine,
-            None => in_force(program, cycle)?,
-        };
-        Ok(Self { file: file.to_owned(), machine })
+        let (program, sha256) = read(file)?;
+        let mut basl = Self { file: file.to_owned(), sha256, machine: in_force(program, cycle)? };
+        if let Some(globals) = globals {
+            basl.resume(globals);
+        }
+        Ok(basl)
     }
 }
 
-fn read(file: &Path) -> Result<Arc<Text>, Vec<String>> {
+/// The program of a file, and the checksum of its text.
+fn read(file: &Path) -> Result<(Arc<Text>, String), Vec<String>> {
     let text = source::read(file).map_err(|error| vec![error])?;
     let program = Text::check(&file.display().to_string(), &text);
-    program.map(Arc::new).map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    let program = program.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    Ok((Arc::new(program), source::sha256(&text)))
 }
 
 fn in_force(program: Arc<Text>, cycle: &Cycle) -> Result<Machine, Vec<String>> {
@@ -72,7 +75,8 @@ impl Program for Basl {
     }
 
     fn reload(&mut self, cycle: &Cycle) -> Result<(), Vec<String>> {
-        self.machine = in_force(read(&self.file)?, cycle)?;
+        let (program, sha256) = read(&self.file)?;
+        (self.machine, self.sha256) = (in_force(program, cycle)?, sha256);
         Ok(())
     }
 
@@ -80,6 +84,16 @@ impl Program for Basl {
 
     fn globals(&self) -> Option<&Globals> {
         Some(self.machine.globals())
+    }
+
+    fn resume(&mut self, globals: Globals) {
+        if let Ok(machine) = Machine::restore(self.machine.program().clone(), globals) {
+            self.machine = machine;
+        }
+    }
+
+    fn sources(&self) -> Vec<(String, String)> {
+        vec![(source::name(&self.file), self.sha256.clone())]
     }
 }
 

@@ -65,6 +65,11 @@ impl Cycles {
         cycles
     }
 
+    /// Goes on with the number of the last cycle before.
+    pub fn resume(&mut self, last_seq: u64) {
+        self.seq = self.seq.max(last_seq);
+    }
+
     /// Whether cycles run.
     pub const fn is_scheduling(&self) -> bool {
         self.is_scheduling

@@ -35,4 +35,12 @@ pub trait Program: Send {
     fn globals(&self) -> Option<&Globals> {
         None
     }
+
+    /// Goes on with the globals of an earlier cycle. Those that do not fit the program are dropped.
+    fn resume(&mut self, _: Globals) {}
+
+    /// The files that it is made of, each with the SHA-256 of its bytes in hexadecimal digits (PBS-C-14).
+    fn sources(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }

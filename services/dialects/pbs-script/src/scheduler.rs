@@ -199,6 +199,20 @@ impl Scheduler {
         self.program.reload(&cycle)
     }
 
+    /// Goes on where an earlier planner was: with the number of the last cycle, and with the globals of a BaSL program as
+    /// they were after it (PBS-X-07).
+    pub fn resume(&mut self, last_seq: u64, globals: Option<Globals>) {
+        self.cycles.resume(last_seq);
+        if let Some(globals) = globals {
+            self.program.resume(globals);
+        }
+    }
+
+    /// The files that the program is made of, with the SHA-256 of each.
+    pub fn sources(&self) -> Vec<(String, String)> {
+        self.program.sources()
+    }
+
     /// Answers what an external program says between two cycles. It does not wait.
     pub fn tend(&mut self) {
         self.program.tend();

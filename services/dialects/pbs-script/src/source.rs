@@ -1,5 +1,6 @@
 //! Files with programs.
 
+use sha2::{Digest, Sha256};
 use std::{
     fs::File,
     io::Read as _,
@@ -26,6 +27,16 @@ pub fn read(path: &Path) -> Result<String, String> {
         return Err(told(&format!("it is larger than {LONGEST} bytes")));
     }
     Ok(text)
+}
+
+/// The SHA-256 of a text in hexadecimal digits.
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name of a file without its folder.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// A path below the folder of the scheduler, unless it is absolute.

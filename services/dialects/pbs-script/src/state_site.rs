@@ -9,7 +9,7 @@ use crate::{
 use jiff::Timestamp;
 use muster_pbs_plan::{
     moment::Moment,
-    state_file::{JobState, NodeState, State, StateFile},
+    state_file::{JobState, NodeState, QueueState, State, StateFile},
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,6 +19,18 @@ const EXCLUSIVE: &str = "job-exclusive";
 const LONGEST_COMMENT: usize = 1024;
 /// The range of `Priority`.
 const PRIORITIES: std::ops::RangeInclusive<i64> = -1024..=1023;
+
+/// The state of a node that is reserved.
+const RESERVED: &str = "reserve";
+
+/// Nodes that a program has reserved, by the numbers of its reservations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// The names of the nodes.
+    pub of: BTreeMap<u32, Vec<String>>,
+    /// The highest number so far.
+    pub last: u32,
+}
 
 /// A state that actions change.
 #[derive(Clone, Debug)]
@@ -62,6 +74,55 @@ impl StateSite {
         job.ok_or_else(|| unknown_job(id))
     }
 
+    /// What is reserved, to be kept until the next cycle.
+    pub fn reservations(&self) -> Reservations {
+        let name = |place: &usize| Some(self.state.nodes.get(*place)?.name.clone());
+        let named = |places: &Vec<usize>| places.iter().filter_map(name).collect();
+        let of = self.reservations.iter().map(|(number, places)| (*number, named(places))).collect();
+        Reservations { of, last: self.last_reservation }
+    }
+
+    /// Reserves again what an earlier cycle has reserved. Nodes that are in use stay so, and those that are gone are left
+    /// out.
+    pub fn reserve_again(&mut self, kept: &Reservations) {
+        let places: HashMap<String, usize> =
+            self.state.nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
+        for (number, names) in &kept.of {
+            let known: Vec<usize> = names.iter().filter_map(|name| places.get(name).copied()).collect();
+            for place in &known {
+                let node = self.state.nodes.get_mut(*place).filter(|node| condition(node) == Condition::Free);
+                if let Some(node) = node {
+                    node.state = Some(RESERVED.into());
+                }
+            }
+            self.reservations.insert(*number, known);
+        }
+        self.last_reservation = kept.last;
+    }
+
+    /// Replaces a job by what is known of it now; `None` means that it is no more.
+    pub fn note_job(&mut self, id: &str, now: Option<JobState>) {
+        match (self.places.get(id).copied(), now) {
+            (Some(place), Some(now)) => {
+                if let Some(job) = self.state.jobs.get_mut(place) {
+                    *job = now;
+                }
+            }
+            (Some(_), None) => {
+                self.state.jobs.retain(|job| job.id != id);
+                self.number();
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Replaces a queue by what is known of it now.
+    pub fn note_queue(&mut self, now: QueueState) {
+        if let Some(queue) = self.state.queues.iter_mut().find(|queue| queue.name == now.name) {
+            *queue = now;
+        }
+    }
+
     /// Whether a job can be started now, wherever.
     ///
     /// # Errors
@@ -86,6 +147,13 @@ impl StateSite {
         job.started = Some(now);
         job.nodes = nodes.to_vec();
         for node in self.state.nodes.iter_mut().filter(|node| nodes.contains(&node.name) && !node.ts) {
+            node.state = Some(EXCLUSIVE.into());
+        }
+    }
+
+    /// Notes that no processor of these nodes is free.
+    pub fn note_full(&mut self, nodes: &[String]) {
+        for node in self.state.nodes.iter_mut().filter(|node| nodes.contains(&node.name)) {
             node.state = Some(EXCLUSIVE.into());
         }
     }
@@ -217,7 +285,7 @@ impl StateSite {
         self.last_reservation = self.last_reservation.max(number);
         for place in &chosen {
             if let Some(node) = self.state.nodes.get_mut(*place) {
-                node.state = Some("reserve".into());
+                node.state = Some(RESERVED.into());
             }
         }
         self.reservations.insert(number, chosen);
@@ -228,7 +296,7 @@ impl StateSite {
     fn free(&mut self, number: u32) -> bool {
         let Some(places) = self.reservations.remove(&number) else { return false };
         for place in places {
-            let node = self.state.nodes.get_mut(place).filter(|node| node.state.as_deref() == Some("reserve"));
+            let node = self.state.nodes.get_mut(place).filter(|node| node.state.as_deref() == Some(RESERVED));
             if let Some(node) = node {
                 node.state = Some("free".into());
             }

@@ -293,6 +293,14 @@ impl Program for Tcl {
         self.health
     }
 
+    fn sources(&self) -> Vec<(String, String)> {
+        let Scripts { body, init, termination } = &self.scripts;
+        let paths = [Some(&self.files.body), self.files.init.as_ref(), self.files.termination.as_ref()];
+        let texts = [Some(body), init.as_ref(), termination.as_ref()];
+        let both = paths.into_iter().zip(texts).filter_map(|(path, text)| path.zip(text));
+        both.map(|(path, text)| (source::name(path), source::sha256(text))).collect()
+    }
+
     fn forgive(&mut self) {
         self.health.recover();
     }

@@ -124,6 +124,10 @@ fn unfit(state: &State, job: &Job, node: &Node) -> Option<String> {
     if only.shape.alternatives.iter().any(|alternative| wants(alternative) > 1) {
         return Some("it asks for several nodes".to_owned());
     }
+    let mut requests = only.shape.alternatives.iter().flat_map(|alternative| &alternative.requests);
+    if requests.any(|request| !request.nodes.is_empty() && !request.nodes.contains(&node.spec.name)) {
+        return Some("it asks for other nodes by name".to_owned());
+    }
     let bound = bound_to(&only.shape.alternatives, &node.spec.name);
     let queue = state.queue(&only.queue)?;
     if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(&node.spec.name) {

@@ -7,7 +7,8 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    command::{Refusal, RefusalCode},
+    cluster::{ClusterChange, ClusterSettingsChange, QueueSpecChange},
+    command::{Command, Refusal, RefusalCode},
     event::{Actor, Owner},
 };
 
@@ -18,9 +19,10 @@ pub(crate) struct Access<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// Whether the actor may do everything: `root`, the administrators in the settings, the ledger itself.
+    /// Whether the actor may do everything: `root`, the administrators in the settings, the ledger itself. The planner may do
+    /// everything in the commands that it may send.
     pub(crate) fn is_administrator(&self) -> bool {
-        self.state.is_administrator(self.actor)
+        self.state.is_administrator(self.actor) || *self.actor == Actor::Planner
     }
 
     /// Whether the actor may manage all jobs and nodes.
@@ -75,6 +77,46 @@ impl<'a> Access<'a> {
 
     pub(crate) fn require_planner(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Planner, || "only the planner commits plans".into())
+    }
+
+    /// Requires that a command is none of the planner, or one that a scheduling program needs: it manages jobs and the
+    /// switches of queues and of the server, as a manager of PBS does, and nothing else (PBS-C-08).
+    pub(crate) fn require_planners(&self, command: &Command) -> Result<(), Refusal> {
+        let is_his = match command {
+            Command::CommitPlan { .. }
+            | Command::PlannerHello
+            | Command::NoteCycle { .. }
+            | Command::RefusePolicy { .. }
+            | Command::Hold { .. }
+            | Command::Release { .. }
+            | Command::Modify { .. }
+            | Command::EndJobs { .. }
+            | Command::Signal { .. }
+            | Command::Suspend { .. }
+            | Command::Resume { .. }
+            | Command::Requeue { .. }
+            | Command::CopyAhead { .. } => true,
+            Command::Configure { change, keep_unnamed } => *keep_unnamed && self.is_switch(change),
+            _ => false,
+        };
+        self.require(*self.actor != Actor::Planner || is_his, || {
+            "the planner plans, manages jobs, and switches queues and scheduling".into()
+        })
+    }
+
+    /// Whether a change of the configuration only switches queues that exist, or scheduling.
+    fn is_switch(&self, change: &ClusterChange) -> bool {
+        let ClusterChange { settings, queues, .. } = change;
+        let is_idle = settings.is_idle;
+        let of_queue = |queue: &QueueSpecChange| {
+            let QueueSpecChange { name, enabled, started, .. } = queue;
+            let only =
+                QueueSpecChange { name: name.clone(), enabled: *enabled, started: *started, ..Default::default() };
+            *queue == only && self.state.queue(name).is_some()
+        };
+        let only = ClusterSettingsChange { is_idle, ..ClusterSettingsChange::default() };
+        let rest = ClusterChange { settings: only, queues: queues.clone(), ..ClusterChange::default() };
+        *change == rest && queues.iter().all(of_queue)
     }
 
     pub(crate) fn require_notifier(&self) -> Result<(), Refusal> {

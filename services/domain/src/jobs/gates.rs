@@ -88,6 +88,14 @@ impl State {
         self.reservation_reason(job)
     }
 
+    /// The first closed gate of a waiting job for a planner whose starts stopped queues do not keep back (PBS-C-09).
+    pub fn gate_reason_of_ordered(&self, job: &Job) -> Option<WaitReason> {
+        match self.gate_reason(job) {
+            Some(WaitReason::QueueStopped) => self.reason_behind_queues(job),
+            reason => reason,
+        }
+    }
+
     /// The first closed gate of a waiting job that comes after those of its queues.
     pub(crate) fn reason_behind_queues(&self, job: &Job) -> Option<WaitReason> {
         let own = self.reservation_reason(job).or_else(|| self.array_reason(job));

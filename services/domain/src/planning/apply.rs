@@ -3,6 +3,7 @@
 use crate::{planning::BackfillPasses, state::State};
 use muster_schemas::{
     JobId, Timestamp,
+    cycle::ProgramCycle,
     plan::{BackfillPass, PlanRecord, PlannedSlot, PredictedStart},
     policy::Policy,
 };
@@ -41,6 +42,10 @@ impl State {
         self.passes = Arc::new(BackfillPasses { number: *number, at: *at, jobs });
     }
 
+    pub(crate) fn program_cycled(&mut self, cycle: &Arc<ProgramCycle>) {
+        self.program_cycle = Some(cycle.clone());
+    }
+
     pub(crate) fn policy_set(&mut self, policy: &Arc<Policy>, now: Timestamp) {
         let rule = |policy: &Policy| policy.turns.as_ref().and_then(|turns| turns.usage);
         let old = self.planning.policy.as_deref().and_then(rule);
@@ -51,6 +56,7 @@ impl State {
         let slices = self.use_share().map(|rule| rule.slice_seconds);
         self.planning.policy = Some(policy.clone());
         self.window_rule_changed(slices);
+        self.routes_changed();
         self.note_freed();
     }
 
@@ -61,6 +67,9 @@ impl State {
         }
         for PredictedStart { job, start } in &plan.predictions {
             self.change_job(*job, |job| job.predicted_start = *start);
+        }
+        if let Some(promised) = &plan.promised {
+            self.routes_promised(promised);
         }
         if !plan.slots.is_empty() {
             self.planning.promised_after = plan.seen;

@@ -8,6 +8,7 @@ use crate::{
 };
 use muster_schemas::{
     command::{Refusal, Reply},
+    cycle::{MOST_CYCLE_TEXT_BYTES, MOST_GLOBALS_BYTES, MOST_REFUSED_ACTIONS, ProgramCycle, RefusedAction},
     event::Event,
     policy::{Policy, PolicySource},
     scheduling::SchedulingSettings,
@@ -21,6 +22,28 @@ pub(crate) fn planner_hello(access: &Access) -> Result<Decision, Refusal> {
     Ok(Decision { events: vec![Event::PlannerStarted { epoch }], reply: Reply::Epoch(epoch) })
 }
 
+/// A cycle of a scheduling program is over (PBS-C-11). Whoever made it, its texts are bounded, and its number is the next
+/// one.
+pub(crate) fn note_cycle(access: &Access, mut cycle: ProgramCycle) -> Result<Decision, Refusal> {
+    access.require_planner()?;
+    let cut = |text: &mut String, most: usize| text.truncate(text.floor_char_boundary(most));
+    cycle.number = access.state.program_cycle().map_or(1, |last| last.number.saturating_add(1));
+    cycle.epoch = access.state.planner_epoch();
+    cycle.reasons.truncate(MOST_REASONS);
+    cycle.sources.truncate(MOST_REASONS);
+    cycle.refusals.truncate(MOST_REFUSED_ACTIONS);
+    let sources = cycle.sources.iter_mut().flat_map(|PolicySource { name, sha256 }| [name, sha256]);
+    let refusals = cycle.refusals.iter_mut();
+    let refusals = refusals.flat_map(|RefusedAction { action, about, reason }| [action, about, reason]);
+    let texts = cycle.reasons.iter_mut().chain(sources).chain(refusals).chain(cycle.trouble.as_mut());
+    texts.chain([&mut cycle.program]).for_each(|text| cut(text, MOST_CYCLE_TEXT_BYTES));
+    // A part of them would be no JSON.
+    cycle.globals = cycle.globals.filter(|globals| globals.len() <= MOST_GLOBALS_BYTES);
+    Ok(Decision::done(vec![Event::ProgramCycled { cycle: Arc::new(cycle) }]))
+}
+
+/// Maximum number of reasons of a cycle, and of files of a program.
+const MOST_REASONS: usize = 16;
 /// Maximum number of mistakes of a refused policy on record, and of bytes of each.
 const MOST_MISTAKES: usize = 100;
 const MOST_MISTAKE_BYTES: usize = 500;

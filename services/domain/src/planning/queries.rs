@@ -1,7 +1,7 @@
 //! Queries about the policy and the allocation of resources to jobs.
 
 use crate::{planning::BackfillPasses, state::State};
-use muster_schemas::{Timestamp, policy::Policy, scheduling::SchedulingSettings};
+use muster_schemas::{Timestamp, cycle::ProgramCycle, policy::Policy, scheduling::SchedulingSettings};
 use std::sync::Arc;
 
 impl State {
@@ -13,6 +13,11 @@ impl State {
     /// The backfill passes that start jobs with several components.
     pub fn backfill_passes(&self) -> &Arc<BackfillPasses> {
         &self.passes
+    }
+
+    /// The last cycle of a scheduling program, if there was one.
+    pub fn program_cycle(&self) -> Option<&ProgramCycle> {
+        self.program_cycle.as_deref()
     }
 
     /// Whether something became free that the last plan which changed a promise had not seen, so that promises may move to

@@ -46,6 +46,7 @@ impl State {
         placement.shares().for_each(|share| self.take_share(id, run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
+        self.charge_owner(id, now);
         self.note_chosen_by_load(placement);
         let timeout = self.launch_timeout(placement);
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);

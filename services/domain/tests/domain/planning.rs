@@ -89,8 +89,6 @@ fn administrators_set_a_policy_that_makes_sense() {
     let formula = |text: &str| OrderKey::Formula { text: text.into(), descending: false };
     check(&|policy| policy.order = vec![formula("walltime *")], "order");
     check(&|policy| policy.order = vec![formula(&"1 + ".repeat(2000))], "order");
-    let routes = || Some(Box::new(Turns { routes: Some(Box::default()), ..Turns::default() }));
-    check(&|policy| policy.turns = routes(), "turns.routes");
     cluster.assert_replays();
 }
 

@@ -3,10 +3,11 @@
 use crate::support::*;
 use muster_schemas::{
     JobId,
-    cluster::QueueSpec,
+    cluster::{ClusterChange, ClusterSettingsChange, QueueSpec, QueueSpecChange},
     command::{Command, RefusalCode, RefusedStart, Reply, Start},
-    event::{Actor, Event, WaitingJob},
-    job::WaitReason,
+    cycle::{ProgramCycle, RefusedAction},
+    event::{Actor, Event, JobChange, WaitingJob},
+    job::{Holds, WaitReason},
     plan::ProposedPlan,
     policy::Policy,
     resources::{ComponentPlacement, IndexSet, Placement, Sharing},
@@ -33,6 +34,77 @@ fn only_the_planner_plans() {
     let id = cluster.submit("ada", job(1, 1));
     let command = cluster.start_command(id, &["node1"], 1);
     cluster.refused(&root(), command, RefusalCode::PermissionDenied, "only the planner");
+}
+
+/// PBS-C-08: a scheduling program may do with jobs and switches of queues what a manager may do, and nothing else.
+#[test]
+fn the_planner_manages_jobs_and_switches_queues() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let holds = Holds { system: true, ..Holds::default() };
+    cluster.ok(&Actor::Planner, Command::Hold { jobs: ids(&[id]), holds, reason: "test".into() });
+    assert_eq!(cluster.state.job(id).unwrap().holds(), holds);
+    cluster.ok(&Actor::Planner, Command::Release { jobs: ids(&[id]), holds });
+    let change = JobChange { queue: Some("other".into()), priority: Some(3), ..JobChange::default() };
+    cluster.ok(&Actor::Planner, Command::Modify { jobs: ids(&[id]), change });
+    assert_eq!(&*cluster.state.job(id).unwrap().lead().queue, "other");
+    let stop = |name: &str| {
+        let queue = QueueSpecChange { name: name.into(), started: Some(false), ..QueueSpecChange::default() };
+        ClusterChange { queues: vec![queue], ..ClusterChange::default() }
+    };
+    let configure = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: true };
+    cluster.ok(&Actor::Planner, configure(stop("other")));
+    assert!(!cluster.state.queue("other").unwrap().spec.started);
+    let mut is_refused = |command| {
+        cluster.refused(&Actor::Planner, command, RefusalCode::PermissionDenied, "the planner plans, manages jobs");
+    };
+    is_refused(configure(stop("new")));
+    let mut larger = stop("other");
+    larger.queues[0].max_jobs = Some(5);
+    is_refused(configure(larger));
+    let settings = ClusterSettingsChange { operators: Some(vec!["eve".into()]), ..ClusterSettingsChange::default() };
+    is_refused(configure(ClusterChange { settings, ..ClusterChange::default() }));
+    is_refused(Command::SetPolicy { policy: Box::default() });
+    is_refused(Command::DrainNodes { nodes: vec!["node1".into()], reason: String::new(), is_down: false });
+    // Its starts can be told to be past stopped queues (PBS-C-09), and not past scheduling that is off (PBS-C-03).
+    let placement = cluster.placement(&["node1"], 1);
+    let starts = vec![Start { job: id, placement }];
+    assert!(plan(&mut cluster, starts.clone())[0].reason.contains("queue is stopped"));
+    let ordered = ProposedPlan { starts, is_ordered: true, ..ProposedPlan::default() };
+    let ordered = Command::CommitPlan { plan: Box::new(ordered) };
+    let idle = |is_idle| {
+        let settings = ClusterSettingsChange { is_idle: Some(is_idle), ..ClusterSettingsChange::default() };
+        configure(ClusterChange { settings, ..ClusterChange::default() })
+    };
+    cluster.ok(&Actor::Planner, idle(true));
+    let Ok((_, Reply::Planned(refused))) = cluster.run(&Actor::Planner, ordered.clone()) else { panic!("planned") };
+    assert_eq!(refused.len(), 1);
+    cluster.ok(&Actor::Planner, idle(false));
+    let events = cluster.ok(&Actor::Planner, ordered);
+    assert!(events.iter().any(|event| matches!(event, Event::RunAllocated { job, .. } if *job == id)), "{events:?}");
+    cluster.assert_replays();
+}
+
+/// PBS-C-11: a cycle of a program is on record with the next number and bounded texts, and only the planner tells it.
+#[test]
+fn cycles_of_programs_are_numbered_and_bounded() {
+    let mut cluster = Cluster::new();
+    let cycle = || ProgramCycle {
+        number: 77,
+        program: "basl:".to_owned() + &"x".repeat(5_000),
+        refusals: vec![RefusedAction { reason: "é".repeat(2_000), ..RefusedAction::default() }; 500],
+        globals: Some("x".repeat(100_000)),
+        ..ProgramCycle::default()
+    };
+    let note = || Command::NoteCycle { cycle: Box::new(cycle()) };
+    cluster.refused(&root(), note(), RefusalCode::PermissionDenied, "only the planner");
+    for number in 1..=2 {
+        cluster.ok(&Actor::Planner, note());
+        let known = cluster.state.program_cycle().expect("a cycle");
+        assert_eq!((known.number, known.refusals.len(), &known.globals), (number, 100, &None));
+        assert!(known.program.len() <= 1_024 && known.refusals.iter().all(|refusal| refusal.reason.len() <= 1_024));
+    }
+    cluster.assert_replays();
 }
 
 #[test]

@@ -604,7 +604,19 @@ const PLANNER: Section = Section {
             "scheduler_folder",
             Kind::Path,
             "",
-            "The folder of that program: its files are below it, it runs there, and what it prints goes to `sched_out` there.",
+            "The folder of that program: its files are below it, and it runs there. The program is read again on SIGHUP.",
+        ),
+        key(
+            "scheduler_print_file",
+            Kind::Path,
+            "",
+            "The file for what that program prints, below its folder, as with PBS's `-p`. Without it `sched_out`.",
+        ),
+        key(
+            "scheduler_end_script",
+            Kind::Path,
+            "",
+            "A script below that folder which a Tcl program runs at its end, as with PBS's `-t`.",
         ),
         key(
             "scheduler_time_zone",
@@ -995,6 +1007,12 @@ const PBS: Section = Section {
             Kind::Path,
             "",
             "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy was ever put in force, mistakes in them keep everything from starting.",
+        ),
+        key(
+            "preset",
+            Kind::OneOf(&["sgi_origin", "cray_t3e", "ibm_sp", "multitask"]),
+            "",
+            "The preset whose file `config` in that folder is in force. Without it PBS's fifo policy is.",
         ),
     ],
 };

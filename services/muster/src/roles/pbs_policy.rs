@@ -1,7 +1,7 @@
 //! The policy files of PBS in force, kept by the process with the gateway (PBS-C-14).
 
 use muster_client::{Client, Endpoint};
-use muster_pbs_commands::policy_folder::{LoadError, Loaded, PolicyFolder};
+use muster_pbs_commands::policy_folder::{LoadError, Loaded, PolicyFolder, Preset};
 use std::{
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -20,10 +20,10 @@ pub struct Follower {
 
 impl Follower {
     /// Puts the files of a folder in force, and follows it from then on. A failure is told in the log and tried again.
-    pub fn start(socket: &Path, folder: PathBuf) -> std::io::Result<Self> {
+    pub fn start(socket: &Path, folder: PathBuf, preset: Option<Preset>) -> std::io::Result<Self> {
         let (reload, requests) = channel();
         let client = Client::new(Endpoint::Unix(socket.to_owned()));
-        let folder = PolicyFolder::new(client, folder);
+        let folder = PolicyFolder::new(client, folder).with_preset(preset);
         std::thread::Builder::new().name("muster-pbs-policy".into()).spawn(move || follow(folder, &requests))?;
         Ok(Self { reload })
     }

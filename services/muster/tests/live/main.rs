@@ -26,6 +26,7 @@ mod openapi;
 mod pbs;
 mod pbs_clients;
 mod pbs_policy;
+mod pbs_presets;
 mod pbs_staging;
 mod programs;
 mod quotas;

@@ -147,6 +147,33 @@ fn files_are_copied_ahead_on_request() {
     assert_eq!(site.system.read("copied").lines().count(), 1, "they are copied once");
 }
 
+/// PBS-G-07: of the jobs that wait only for room, the policy has the files of the first ones copied ahead; they hold no nodes.
+#[test]
+fn the_policy_has_files_copied_ahead() {
+    let site = site(1_800);
+    let folder = site.system.path("").display().to_string();
+    let folder = folder.trim_end_matches('/');
+    fs::create_dir(site.system.path("sched_priv")).expect("there is room");
+    site.system.write("sched_priv/sched_config", "sort_by: no_sort\nmuster_prestage: 1\n");
+    site.system.ok(&["pbs", "load", &site.system.path("sched_priv").display().to_string()]);
+    site.system.write("source", "hello\n");
+    site.ok("qsub -l select=4:ncpus=4 -- sleep 600");
+    wait_for(&site, "1", "job_state", "R");
+    for number in 2..=3 {
+        site.ok(&format!(
+            "qsub -l ncpus=4 -W stagein={folder}/in{number}@fs:{folder}/source -- cp in{number} out{number}"
+        ));
+    }
+    wait_for(&site, "2", "substate", "16");
+    assert_eq!(shown(&site, "2", "job_state"), "Q");
+    assert_eq!(site.system.read("in2"), "hello\n");
+    assert_eq!((shown(&site, "3", "substate").as_str(), site.system.path("in3").exists()), ("11", false));
+    site.ok("qdel 1");
+    wait_for(&site, "2", "job_state", "F");
+    wait_for(&site, "3", "job_state", "F");
+    assert_eq!(site.system.read("copied").lines().count(), 2, "each is copied once");
+}
+
 /// F0: copies run as the owner of the job, never as root with the words of a user.
 #[test]
 fn copies_are_made_by_the_owner() {

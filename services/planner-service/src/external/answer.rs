@@ -67,12 +67,24 @@ pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Pro
     proposal
 }
 
-/// A plan of one start, which is placed by first fit on the nodes that it names, or on any.
-pub(crate) fn one_start(state: &State, now: Timestamp, start: &ExternalStart) -> Result<ProposedPlan, String> {
-    let start = Start { job: start.job, placement: Placer::new(state, now).place(start)? };
+/// A plan of one start, which is placed by first fit on the nodes that it names, or on any but those to avoid. Stopped
+/// queues and limits on their running jobs do not keep the job from it (PBS-C-09).
+pub(crate) fn one_start(
+    state: &State,
+    now: Timestamp,
+    start: &ExternalStart,
+    avoid: &[String],
+) -> Result<ProposedPlan, String> {
+    let mut placer = Placer::new(state, now);
+    if start.components.is_empty() && !avoid.is_empty() {
+        placer.avoid(avoid);
+    }
+    let start = Start { job: start.job, placement: placer.place(start)? };
     let start_facts = facts_of(state, &start).into_iter().collect();
     let seen = state.sequence();
-    Ok(ProposedPlan { seen, at: now, starts: vec![start], start_facts, external: true, ..ProposedPlan::default() })
+    let starts = vec![start];
+    let plan = ProposedPlan { seen, at: now, starts, start_facts, external: true, ..ProposedPlan::default() };
+    Ok(ProposedPlan { is_ordered: true, ..plan })
 }
 
 /// A plan of why jobs wait, as far as that is news.
@@ -130,6 +142,15 @@ impl<'a> Placer<'a> {
         });
         let licences = state.licences().map(|(name, licence)| (name, licence.free()));
         Self { state, now, free: Free::new(nodes, licences) }
+    }
+
+    /// Leaves nodes out.
+    fn avoid(&mut self, names: &[String]) {
+        let nodes: Vec<FreeNode<'a>> =
+            self.free.nodes().iter().filter(|node| !names.contains(&node.spec.name)).cloned().collect();
+        let licences: Vec<(&'a str, u32)> =
+            self.state.licences().map(|(name, _)| (name, self.free.licence(name))).collect();
+        self.free = Free::new(nodes, licences);
     }
 
     /// Finds the place of a start and takes it from the free resources.

@@ -1,5 +1,6 @@
 //! What a scheduling program decided, in the words of planner and ledger.
 
+use super::commands::job_of;
 use crate::external::waiting_in_order;
 use muster_domain::State;
 use muster_pbs_script::{action::Action, cycle::End, scheduler::Report};
@@ -19,13 +20,12 @@ const LONGEST_REASON: usize = 1024;
 /// # Errors
 /// There is no such job.
 pub(crate) fn start_of(state: &State, name: &str, hosts: &[String]) -> Result<ExternalStart, String> {
-    let id: JobId = name.parse().map_err(|_| format!("there is no job {name}"))?;
-    let job = state.job(id).ok_or_else(|| format!("there is no job {name}"))?;
+    let job = job_of(state, name).map_err(|refusal| refusal.text)?;
     let next = job.array.as_ref().and_then(|array| state.startable(job, array).iter().next());
     let share = |name: &String| ExternalShare { name: name.clone(), ..ExternalShare::default() };
     let component = ExternalComponent { alternative: 0, nodes: hosts.iter().map(share).collect() };
     let components = if hosts.is_empty() { Vec::new() } else { vec![component] };
-    Ok(ExternalStart { job: next.map_or(id, |index| JobId::task(id.number, index)), components })
+    Ok(ExternalStart { job: next.map_or(job.id, |index| JobId::task(job.id.number, index)), components })
 }
 
 /// Why jobs wait: the program's comment, what went wrong with it, or that it did not start them.
@@ -72,6 +72,6 @@ pub(crate) fn log(report: &Report) {
         tracing::warn!(seq, "scheduling program: {trouble}");
     }
     if report.gave_up {
-        tracing::error!("the scheduling program failed too often: scheduling is off until the planner is restarted");
+        tracing::error!("the scheduling program failed too often: scheduling is switched off");
     }
 }

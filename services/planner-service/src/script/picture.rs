@@ -3,6 +3,7 @@
 use crate::external::least;
 use muster_domain::{
     State,
+    copies::CopyStage,
     jobs::{Job, Phase},
     nodes::{Node, Queue},
 };
@@ -12,19 +13,22 @@ use muster_pbs_plan::{
     state_file::{Attributes, JobState, NodeState, QueueState, State as Letter, StateFile, load_of},
 };
 use muster_pbs_script::state_site::moment;
-use muster_schemas::{Timestamp, job::WaitReason, resources::PropertyValue};
+use muster_schemas::{Timestamp, copies::FileCopy, job::WaitReason, resources::PropertyValue};
 use std::collections::BTreeSet;
 
 /// What there is. Jobs are in the order of arrival.
 pub(crate) fn picture(state: &State, now: Timestamp) -> StateFile {
     let mut jobs: Vec<&Job> = state.jobs().filter(|job| !matches!(job.phase, Phase::Finished(_))).collect();
     jobs.sort_by_key(|job| (job.queued, job.id));
-    let startable: BTreeSet<_> = state.waiting().map(|waiting| waiting.job.id).collect();
     StateFile {
-        server: Attributes { name: Some("muster".into()), ..Attributes::default() },
+        server: Attributes {
+            name: Some("muster".into()),
+            default_queue: Some(state.settings().default_queue.clone()),
+            ..Attributes::default()
+        },
         queues: state.queues().map(queue).collect(),
         nodes: state.nodes().map(|one| node(state, one, now)).collect(),
-        jobs: jobs.into_iter().map(|one| job(state, one, startable.contains(&one.id))).collect(),
+        jobs: jobs.into_iter().map(|one| job_now(state, one)).collect(),
         ..StateFile::at(time(now))
     }
 }
@@ -33,11 +37,12 @@ fn time(time: Timestamp) -> Moment {
     moment(time.0.div_euclid(1_000_000))
 }
 
-fn queue(queue: &Queue) -> QueueState {
+pub(super) fn queue(queue: &Queue) -> QueueState {
     QueueState {
         name: queue.spec.name.clone(),
         kind: Some("execution".into()),
         started: Some(queue.spec.started),
+        enabled: Some(queue.spec.enabled),
         priority: Some(queue.spec.priority),
         max_running: queue.spec.max_running_jobs.map(Into::into),
         max_user_run: queue.spec.max_running_jobs_per_user.map(Into::into),
@@ -68,7 +73,8 @@ fn node(state: &State, node: &Node, now: Timestamp) -> NodeState {
     }
 }
 
-fn job(state: &State, job: &Job, is_startable: bool) -> JobState {
+/// A job that is not over.
+pub(super) fn job_now(state: &State, job: &Job) -> JobState {
     let lead = job.lead();
     let run = job.run().and_then(|run| state.run(run));
     let nodes = run.map(|run| {
@@ -81,7 +87,7 @@ fn job(state: &State, job: &Job, is_startable: bool) -> JobState {
         queue: lead.queue.to_string(),
         user: job.owner.user.clone(),
         group: Some(job.owner.gid.to_string()),
-        state: letter(state, job, is_startable),
+        state: letter(state, job),
         qtime: Some(time(job.queued)),
         priority: Some(lead.priority),
         request: request(state, job),
@@ -90,21 +96,51 @@ fn job(state: &State, job: &Job, is_startable: bool) -> JobState {
         name: Some(job.name.to_string()),
         owner: Some(job.owner.user.clone()),
         ctime: Some(time(job.submitted)),
+        rerunnable: Some(job.extras.as_ref().is_some_and(|extras| extras.requeue.on_node_lost)),
+        substate: substate(job).map(str::to_owned),
+        stagein: job.file_copies().and_then(|copies| files(&copies.before)),
+        stageout: job.file_copies().and_then(|copies| files(&copies.after)),
         ..JobState::default()
     }
 }
 
-fn letter(state: &State, job: &Job, is_startable: bool) -> Letter {
+fn letter(state: &State, job: &Job) -> Letter {
     match &job.phase {
+        Phase::Active(run) if state.run(*run).is_some_and(|run| run.stopping.is_some()) => Letter::E,
         Phase::Active(_) => Letter::R,
         Phase::Settling | Phase::Finished(_) => Letter::E,
-        Phase::Waiting if is_startable => Letter::Q,
-        Phase::Waiting => match state.gate_reason(job) {
+        // All tasks of the array have started.
+        Phase::Waiting if !job.is_waiting() => Letter::R,
+        Phase::Waiting => match state.gate_reason_of_ordered(job) {
+            None => Letter::Q,
             Some(WaitReason::Held(_)) => Letter::H,
-            // PBS leaves jobs of a stopped queue queued, and a program may start these; muster does not.
-            _ => Letter::W,
+            Some(_) => Letter::W,
         },
     }
+}
+
+/// How far the files of a job are (PBS-G-05).
+fn substate(job: &Job) -> Option<&'static str> {
+    job.file_copies().filter(|copies| !copies.before.is_empty())?;
+    Some(match job.copies.as_ref()?.stage {
+        CopyStage::Wanted => "PRESTAGEIN",
+        CopyStage::Coming { run: None, .. } => "STAGEIN",
+        CopyStage::Coming { run: Some(_), .. } => "STAGEGO",
+        CopyStage::In { .. } if job.is_waiting() => "STAGECMP",
+        CopyStage::Failed => "STAGEFAIL",
+        CopyStage::Leaving { .. } => "STAGEOUT",
+        _ => return None,
+    })
+}
+
+/// The files of a list, as `stagein` and `stageout` have them.
+fn files(copies: &[FileCopy]) -> Option<String> {
+    let one = |FileCopy { local, host, remote }: &FileCopy| match host.is_empty() {
+        true => format!("{local}@{remote}"),
+        false => format!("{local}@{host}:{remote}"),
+    };
+    let all: Vec<String> = copies.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join(","))
 }
 
 /// The request of all components together, by their first alternatives.
@@ -121,6 +157,9 @@ fn request(state: &State, job: &Job) -> Resources {
         add("nodect", least.nodes);
         add("mem", least.memory_bytes.div_ceil(1024));
         walltime = walltime.max(alternative.walltime_seconds);
+        if let Some(seconds) = alternative.cpu_seconds {
+            add("cput", seconds);
+        }
     }
     if let Some(seconds) = walltime {
         request.0.insert("walltime".into(), Value::Number(seconds));

@@ -4,11 +4,11 @@
 
 use muster_bus::{LocalBus, Message, Request, SharedBus};
 use muster_domain::{State, decide};
-use muster_planner_service::Config;
+use muster_planner_service::{Config, Reload};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
-    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Reply},
+    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Refusal, Reply},
     event::{Actor, Commit, EndCause, Event, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage},
     plan::ProposedPlan,
@@ -64,7 +64,11 @@ impl Ledger {
     }
 
     pub async fn command(&mut self, actor: &Actor, command: Command) -> Reply {
-        let decision = decide(&self.state, actor, &command, Timestamp::now()).expect("accepted");
+        self.try_command(actor, command).await.expect("accepted")
+    }
+
+    pub async fn try_command(&mut self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
+        let decision = decide(&self.state, actor, &command, Timestamp::now())?;
         let first = self.records.len();
         for event in decision.events {
             self.append(actor, event);
@@ -73,7 +77,7 @@ impl Ledger {
             let commit = Commit { records: self.records[first..].to_vec() };
             self.bus.publish_commit(Arc::new(commit)).await.expect("published");
         }
-        decision.reply
+        Ok(decision.reply)
     }
 
     fn append(&mut self, actor: &Actor, event: Event) {
@@ -114,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Answers queries until the planner asks for a plan to be committed.
+    /// Answers queries and other commands until the planner asks for a plan to be committed.
     pub async fn next_plan(&mut self) -> (Request, ProposedPlan) {
         loop {
             let request = self.next_command().await;
@@ -122,13 +126,37 @@ impl Ledger {
             assert_eq!(envelope.actor, Actor::Planner);
             match envelope.command {
                 Command::CommitPlan { plan } => return (request, *plan),
-                Command::PlannerHello => {
-                    let reply = self.command(&Actor::Planner, Command::PlannerHello).await;
-                    self.answer(request, reply);
-                }
-                other => panic!("unexpected command {other:?}"),
+                other => self.do_other(request, other).await,
             }
         }
+    }
+
+    async fn do_other(&mut self, request: Request, command: Command) {
+        let result = self.try_command(&Actor::Planner, command).await;
+        let answer = Answer { sequence: self.state.sequence(), result };
+        request.reply(Message::encode(&answer).expect("encoded"));
+    }
+
+    /// The same until there is an event.
+    pub async fn serve_until_event(&mut self, is_it: impl Fn(&Event) -> bool) {
+        while !self.records.iter().any(|record| is_it(&record.event)) {
+            let request = self.next_command().await;
+            let envelope: CommandEnvelope = request.message.decode().expect("a command");
+            self.do_other(request, envelope.command).await;
+        }
+    }
+
+    /// Does what the planner asks for, plans too, until something is so.
+    pub async fn serve_until(&mut self, mut is_so: impl FnMut(&State) -> bool) {
+        let serve = async {
+            while !is_so(&self.state) {
+                let next = tokio::time::timeout(Duration::from_millis(10), self.next_command()).await;
+                let Ok(request) = next else { continue };
+                let envelope: CommandEnvelope = request.message.decode().expect("a command");
+                self.do_other(request, envelope.command).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, serve).await.expect("in time");
     }
 
     async fn next_command(&mut self) -> Request {
@@ -191,6 +219,13 @@ fn answer_query(records: &[Record], request: Request) {
             last_hash: [0; 32],
             feature_level: muster_schemas::codec::FEATURE_LEVEL,
         },
+        Query::JobSpec { job: wanted } => {
+            let spec = records.iter().find_map(|record| match &record.event {
+                Event::JobSubmitted { job, spec, .. } if *job == wanted => Some(spec),
+                _ => None,
+            });
+            QueryAnswer::JobSpec(Box::new(spec.map(|spec| (**spec).clone()).expect("a job")))
+        }
         Query::Snapshot { .. } => QueryAnswer::Snapshot { sequence: Sequence(0), part: Vec::new(), total_bytes: 0 },
         other => panic!("unexpected query {other:?}"),
     };
@@ -198,9 +233,13 @@ fn answer_query(records: &[Record], request: Request) {
 }
 
 pub async fn start_planner(bus: &SharedBus, config: Config) -> DropGuard {
+    start_planner_with(bus, config, Reload::default()).await
+}
+
+pub async fn start_planner_with(bus: &SharedBus, config: Config, reload: Reload) -> DropGuard {
     let shutdown = CancellationToken::new();
     let (ready, is_ready) = oneshot::channel();
-    tokio::spawn(muster_planner_service::serve(bus.clone(), config, ready, shutdown.clone()));
+    tokio::spawn(muster_planner_service::serve(bus.clone(), config, reload, ready, shutdown.clone()));
     tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("ready");
     shutdown.drop_guard()
 }

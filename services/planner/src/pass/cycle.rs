@@ -50,6 +50,8 @@ pub struct Plan {
     /// The findings for jobs with several components, if this is a complete pass of backfill. The engine is told once
     /// it has been recorded: see [`crate::Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
+    /// Under turns that have files copied ahead: the jobs that wait only for room, in their order.
+    pub short_of_room: Vec<JobId>,
     /// Under turns with routes: the queues in which jobs start, and what the next cycle has to be told.
     pub routed: Routed,
 }

@@ -283,9 +283,17 @@ impl Engine {
                 cycle.tell(id, reason);
             }
         }
+        let lacks_room = matches!(refusal, Refusal::NoRoom(_) | Refusal::Reserved(_));
+        let is_wanted = self.policy.turns.as_ref().is_some_and(|turns| turns.staged_ahead > 0);
+        if lacks_room && is_wanted && cycle.plan.short_of_room.len() < MOST_SHORT_OF_ROOM {
+            cycle.plan.short_of_room.push(id);
+        }
         look(cycle, id, Some(refusal));
     }
 }
+
+/// How many jobs that wait only for room a cycle lists.
+const MOST_SHORT_OF_ROOM: usize = 10_000;
 
 /// The border of a window that a job may run past if it starts at a time.
 pub(crate) fn crossed(turns: &Turns, walltime_seconds: Option<u64>, now: Timestamp) -> Option<Timestamp> {

@@ -14,7 +14,7 @@ use crate::{
 use muster_domain::{
     State,
     filters::{Entry, JobFilters},
-    jobs::{Component, Job},
+    jobs::{Component, Job, ProgramKind},
     quotas::{self, Marks},
     requests,
     runs::Run,
@@ -29,7 +29,10 @@ use muster_schemas::{
     event::Owner,
     filter::{ActivationOrdering, FilterKind},
     plan::{SlotSpec, StartFacts},
-    policy::ComponentPriority,
+    policy::{
+        ComponentPriority,
+        routes::{BACKGROUND, BASE, INTERACTIVE, JobStanding, SPECIAL},
+    },
     resources::{IndexSet, Placement},
 };
 use std::{
@@ -326,8 +329,23 @@ fn asked(job: &Job) -> Demand {
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which
 /// alone does so: `cores`, `nodes`, `memory_kib`, `walltime_seconds` and `cpu_seconds`, each only if the job names it.
 fn attributes(state: &State, job: &Job) -> Option<Arc<BTreeMap<String, i64>>> {
-    state.policy().turns.as_ref()?;
-    Some(Arc::new(asked_by_name(&asked(job), state.settings())))
+    let turns = state.policy().turns.as_ref()?;
+    let mut attributes = asked_by_name(&asked(job), state.settings());
+    if let Some(routes) = &turns.routes {
+        let lead = job.lead();
+        let source = routes.sources.iter().find(|source| source.queue == *lead.queue);
+        let standing = source.map(|source| source.standing).unwrap_or_default();
+        let base = source.map_or(0, |source| source.base);
+        for (name, value) in [
+            (INTERACTIVE, i64::from(lead.program == ProgramKind::None)),
+            (BASE, base),
+            (BACKGROUND, i64::from(standing == JobStanding::Background)),
+            (SPECIAL, i64::from(standing == JobStanding::Privileged)),
+        ] {
+            attributes.insert(name.to_owned(), value);
+        }
+    }
+    Some(Arc::new(attributes))
 }
 
 /// What a demand asks for by the names that limits and orders by turns use. What it does not name is not there.

@@ -10,6 +10,7 @@ mod properties;
 mod quotas;
 #[path = "../common/requests.rs"]
 mod requests;
+mod routes;
 mod sharing;
 mod sleeping;
 mod suspended;

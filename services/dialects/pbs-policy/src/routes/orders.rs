@@ -4,14 +4,9 @@ use crate::{
     engine,
     preset::{Preset, PresetConfig},
 };
+pub use muster_schemas::policy::routes::{BACKGROUND, BASE, SPECIAL};
 use muster_schemas::policy::{OrderKey, routes::JobStanding};
 
-/// The attribute of a job with the base of its priority, in `cray_t3e`.
-pub const BASE: &str = "queue_base";
-/// The attribute that is not 0 for a job of the background queue.
-pub const BACKGROUND: &str = "is_background";
-/// The attribute that is not 0 for a job of the special queue.
-pub const SPECIAL: &str = "is_special";
 /// The attribute with what the owner of a job has used.
 pub const PAST_USAGE: &str = "past_usage";
 

@@ -18,11 +18,11 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
-    event::{Event, WaitingJob},
+    event::{Event, JobChange, WaitingJob},
     job::WaitReason,
     plan::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
-        StartFacts,
+        RoutePromise, StartFacts,
     },
     resources::{NodeShare, Placement},
 };
@@ -36,7 +36,19 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
     let ProposedPlan {
-        start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, external, ..
+        start_facts,
+        growths,
+        shrinks,
+        preemptions,
+        reserved,
+        pass,
+        epoch,
+        backfill_pass,
+        external,
+        is_ordered,
+        moves,
+        promised,
+        ..
     } = proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
@@ -46,6 +58,9 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     plan.planned_at = plan_time(at, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
+    // While scheduling is off nothing starts, whoever plans (PBS-C-03).
+    plan.is_past_queues = is_ordered && !state.settings().is_idle;
+    plan.moves = moves.into_iter().map(|moved| (moved.job, moved.queue)).collect();
     // `None` means a start.
     let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
     events.reserve(starts.len() + 1);
@@ -87,14 +102,18 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
         external,
+        promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
     };
-    let says_something =
-        !(refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty());
-    if says_something || !events.is_empty() {
+    let says_nothing =
+        refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
+    if !says_nothing || record.promised.is_some() || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
+
+/// Maximum number of promises that are kept from one cycle to the next: each queue has one.
+const MOST_PROMISES: usize = 10_000;
 
 /// A plan may be this much older than its decision.
 const MOST_PLAN_AGE_SECONDS: i64 = 60;
@@ -111,7 +130,7 @@ pub(crate) fn run(access: &Access, job: JobId, placement: Placement, now: Timest
     let job = access.state.id_meant(job);
     let known = access.state.job(job).or_else(|| job.index.and_then(|_| access.state.job(job.whole())));
     known.ok_or_else(|| not_found(format!("job {job} does not exist")))?;
-    let mut plan = Plan { is_ordered: true, ..Plan::new(access.state, now) };
+    let mut plan = Plan { is_ordered: true, is_past_queues: true, ..Plan::new(access.state, now) };
     let events = plan.start(job, placement);
     events.map(Decision::done).map_err(|why| conflict(format!("job {job} cannot be started: {why}")))
 }
@@ -138,10 +157,14 @@ pub(crate) struct Plan<'a> {
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
     arrays: BTreeMap<u64, u32>,
+    /// The queues in which jobs start that wait in others.
+    moves: BTreeMap<JobId, String>,
     /// What jobs have got by the plan that share their cores with others.
     sharers: Vec<(RunId, Sharing, NodeShare)>,
-    /// Whether an operator orders the start: then queues do not count.
+    /// Whether an operator orders the start.
     is_ordered: bool,
+    /// Whether stopped queues and their limits on running jobs do not count.
+    is_past_queues: bool,
     /// The time for which the plan was made.
     planned_at: Timestamp,
     /// The runs and the starts of the plan, once a start needs them; `None` inside if there are no quotas.
@@ -170,8 +193,10 @@ impl<'a> Plan<'a> {
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
+            moves: BTreeMap::new(),
             sharers: Vec::new(),
             is_ordered: false,
+            is_past_queues: false,
             planned_at: now,
             quotas: None,
             inside: Vec::new(),
@@ -200,6 +225,9 @@ impl<'a> Plan<'a> {
     /// Starts a job: at once, or with an offer if filters judge the start.
     fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        let moved = self.moved(job, id)?;
+        let goes_to = moved.as_ref().map(|job| job.lead().queue.to_string());
+        let job = moved.as_ref().unwrap_or(job);
         fixed::decide::check_start(job, self.now)?;
         self.may_start(job)?;
         self.check_array(job, id)?;
@@ -224,12 +252,38 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             return Ok(vec![self.offer(job, id, run, placement)]);
         }
-        let mut events: Vec<Event> = fixed::decide::shortened(job, self.now).into_iter().collect();
+        let change = |queue| Arc::new(JobChange { queue: Some(queue), ..JobChange::default() });
+        let mut events: Vec<Event> =
+            goes_to.map(|queue| Event::JobModified { job: id, change: change(queue) }).into_iter().collect();
+        events.extend(fixed::decide::shortened(job, self.now));
         events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
             events.push(Event::RunBackfilled { job: id, run });
         }
         Ok(events)
+    }
+
+    /// A job as it starts in the queue to which the plan moves it; `None` if it stays where it is. Filters judge a job where it
+    /// waits.
+    fn moved(&self, job: &Job, id: JobId) -> Result<Option<Job>, String> {
+        let Some(queue) = self.moves.get(&id).filter(|queue| job.queues().any(|own| **own != ***queue)) else {
+            return Ok(None);
+        };
+        if self.is_asked(job) {
+            return Err("filters judge its start, so that it starts in the queue in which it waits".into());
+        }
+        let known = self.state.queue(queue).ok_or_else(|| format!("queue `{queue}` does not exist"))?;
+        if !known.spec.started && !self.is_past_queues {
+            return Err(format!("queue `{queue}` is stopped"));
+        }
+        let mut moved = job.clone();
+        moved.components.iter_mut().for_each(|component| component.queue = queue.as_str().into());
+        Ok(Some(moved))
+    }
+
+    /// The promises to jobs that still wait after this plan.
+    fn kept_promises(&self, promised: Vec<RoutePromise>) -> Vec<RoutePromise> {
+        promised.into_iter().filter(|promise| self.waiting(promise.job).is_some()).take(MOST_PROMISES).collect()
     }
 
     /// The number of a new run; a job with kept resources keeps the number assigned with them.
@@ -261,7 +315,7 @@ impl<'a> Plan<'a> {
             return Err("it no longer waits".into());
         }
         let reason = match self.state.gate_reason(job) {
-            Some(WaitReason::QueueStopped | WaitReason::PlannerOff) if self.is_ordered => {
+            Some(WaitReason::QueueStopped | WaitReason::PlannerOff) if self.is_past_queues => {
                 self.state.reason_behind_queues(job)
             }
             reason => reason,
@@ -286,7 +340,7 @@ impl<'a> Plan<'a> {
     }
 
     fn check_queues(&self, job: &Job) -> Result<(), String> {
-        if self.is_ordered {
+        if self.is_past_queues {
             return Ok(());
         }
         for name in job.queues() {

@@ -20,7 +20,7 @@ use muster_schemas::{
     JobId,
     policy::{
         Turns,
-        routes::{JobStanding, Routes, Target, TargetHours},
+        routes::{INTERACTIVE, JobStanding, Routes, Target, TargetHours},
     },
     resources::{IndexSet, Placement},
 };
@@ -30,9 +30,6 @@ use std::{
     sync::Arc,
 };
 use walk::Walk;
-
-/// The attribute of jobs for which somebody waits at a terminal.
-const INTERACTIVE: &str = "interactive";
 
 impl Engine {
     /// A cycle by turns with routes.
