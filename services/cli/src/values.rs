@@ -279,7 +279,7 @@ pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
         _ => {
             return Err(
                 "it is one of started, ended, failed, requeued, suspended, held, walltime_over, end_asked, each_task"
-                    .into()
+                    .into(),
             );
         }
     })

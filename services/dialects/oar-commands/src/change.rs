@@ -23,7 +23,9 @@ use muster_schemas::{
     command::JobSelection,
     event::JobChange,
     job::{Holds, JobState, JobType},
-    views::{ClassRequest, ErrorCode, HoldRequest, JobDetail, JobsRequest, ModifyRequest, ReleaseRequest, SignalRequest},
+    views::{
+        ClassRequest, ErrorCode, HoldRequest, JobDetail, JobsRequest, ModifyRequest, ReleaseRequest, SignalRequest,
+    },
 };
 use std::collections::BTreeMap;
 

@@ -117,10 +117,11 @@ pub fn lower(
 ) -> Result<Vec<JobSpec>, Refusal> {
     refuse_unsupported(submission, context, warnings)?;
     let front = front(submission, context, warnings)?;
-    let mut components = vec![component(submission, context)?];
-    if let Some(front) = front {
-        components.insert(0, at_front(&mut components[0], front));
-    }
+    let mut held = component(submission, context)?;
+    let components = match front {
+        Some(front) => vec![at_front(&mut held, front), held],
+        None => vec![held],
+    };
     let mut environment = environment(submission, context.caller);
     environment.extend(front.map(|_| (dialect::FRONT.to_owned(), "1".to_owned())));
     let first = JobSpec {
@@ -216,7 +217,10 @@ fn refuse_unsupported(
                 continue;
             }
             Kind::BestEffort if context.has_besteffort_class => continue,
-            Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
+            Kind::BestEffort => {
+                "it needs a service class 'besteffort' that another class preempts; an operator makes it: `sacctmgr add qos \
+                 besteffort`, `sacctmgr add qos normal preempt=besteffort`"
+            }
             Kind::Expire(_) if walltime(submission).is_some() => continue,
             Kind::Expire(_) => "the shapes of the job have different walltimes; give deadline=",
             Kind::Token(name, _) if context.licences.contains_key(name) => continue,

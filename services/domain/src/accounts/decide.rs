@@ -4,7 +4,11 @@ mod coordinators;
 pub(crate) mod entering;
 
 use crate::{
-    accounts::{Accounts, Charge, decide::entering::Entering, validate::{require_class, validate_change}},
+    accounts::{
+        Accounts, Charge,
+        decide::entering::Entering,
+        validate::{require_class, validate_change},
+    },
     decide::{Access, Decision, conflict, invalid, not_found},
     jobs::decide::select::{self, Target},
     validate,

@@ -65,7 +65,9 @@ fn hands_off(spec: &JobSpec) -> Result<(), Refusal> {
     let is_of_nodes = |component: &Component| matches!(component.launch.program, Program::Tasks { .. });
     if spec.types.contains(&JobType::HandsOff) && spec.components.iter().any(is_of_nodes) {
         let name = shown(&spec.name);
-        return invalid(format!("types: job `{name}` leaves its nodes alone, and runs tasks on them; give it a script"));
+        return invalid(format!(
+            "types: job `{name}` leaves its nodes alone, and runs tasks on them; give it a script"
+        ));
     }
     Ok(())
 }

@@ -25,7 +25,8 @@ fn only_the_first_node_gets_orders_and_the_others_may_restart() {
     let id = cluster.submit("ada", hands_off(3));
     let run = cluster.allocate(id, &["node2", "node1", "node3"], 4);
     let lead = cluster.node_id("node2");
-    let allocated = cluster.log.iter().find(|record| matches!(record.event, Event::RunAllocated { .. })).expect("it is");
+    let allocated =
+        cluster.log.iter().find(|record| matches!(record.event, Event::RunAllocated { .. })).expect("it is");
     let launches = follow_up(&cluster.state, allocated);
     assert!(matches!(launches[..], [(node, OrderSeed::Launch { .. })] if node == lead), "{launches:?}");
     let started = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
@@ -37,7 +38,7 @@ fn only_the_first_node_gets_orders_and_the_others_may_restart() {
     let events = cluster.hello("node3", "boot2", &[]);
     assert!(matches!(events[..], [Event::NodeLost { .. }, Event::NodeUp { .. }]), "{events:?}");
     cluster.hello("node1", "boot2", &[]);
-    assert_eq!(cluster.outcome(id), None, "it goes on");
+    assert_eq!(cluster.outcome(id), None, "the job continues");
     assert!(cluster.state.run(run).expect("it runs").parts.iter().skip(1).all(|part| part.state == PartState::Held));
     let of_others = Command::NodeEnded {
         part: cluster.part(run, "node3"),
@@ -46,7 +47,8 @@ fn only_the_first_node_gets_orders_and_the_others_may_restart() {
     assert_eq!(cluster.ok(&executor("node3"), of_others), [], "nothing ran there");
     let mut step = plain_step(id, None, None);
     if let Command::LaunchStep { spec, .. } = &mut step {
-        spec.groups[0].places = vec![muster_schemas::steps::StepPlace { node: "node3".into(), ranks: "0".parse().unwrap(), cores: None }];
+        spec.groups[0].places =
+            vec![muster_schemas::steps::StepPlace { node: "node3".into(), ranks: "0".parse().unwrap(), cores: None }];
     }
     cluster.refused(&user("ada"), step, RefusalCode::Conflict, "starts nothing there");
 
@@ -97,7 +99,8 @@ fn launches_describe_the_nodes_of_jobs_that_ask() {
     let spec = JobSpec { types: vec![JobType::DescribesNodes], ..job(2, 2) };
     let id = cluster.submit("ada", spec.clone());
     let run = cluster.allocate(id, &["node3", "node1"], 2);
-    let order = launch_order(&cluster.state, PartId::new(run, 0), cluster.node_id("node3"), &spec).expect("it launches");
+    let order =
+        launch_order(&cluster.state, PartId::new(run, 0), cluster.node_id("node3"), &spec).expect("it launches");
     let facts: Vec<Option<&NodeFacts>> = order.nodes.iter().map(|node| node.facts.as_deref()).collect();
     let third = NodeFacts {
         properties: [("mem".to_owned(), PropertyValue::Number(64))].into(),

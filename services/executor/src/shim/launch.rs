@@ -17,7 +17,10 @@ use crate::{
     containment::{Containment, DeviceNumber},
     environment::{self, OwnValue},
     host::Host,
-    spool::{DIALECT_NODE_FILE, DIALECT_PROPERTY_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
+    spool::{
+        DIALECT_NODE_FILE, DIALECT_PROPERTY_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give,
+        overwrite,
+    },
 };
 use muster_dialect::Dialect;
 use muster_schemas::{

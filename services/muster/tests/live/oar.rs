@@ -242,7 +242,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -p \"bogus = 1\" true", 8, "no property is called 'bogus' (job id -5)"),
         ("oarsub -p \"core < 3\" true", 8, "is not supported"),
         ("oarsub -q nope true", 8, "no queue is called 'nope' (job id -8)"),
-        ("oarsub -t cosystem true", 8, "-t cosystem: is not supported"),
+        ("oarsub -t cosystem=standby true", 8, "-t cosystem=standby: is not supported"),
         ("oarsub -t besteffort true", 8, "needs a service class 'besteffort'"),
         ("oarsub -t bogus true", 8, "no type is called 'bogus'"),
         ("oarsub --array 0 true", 6, "--array: "),
@@ -258,7 +258,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -a 99 true", 8, "job 99"),
         ("oarnodes nope", 1, "no node is called 'nope'"),
         ("oarstat --gantt x", 1, "Bad syntax for --gantt"),
-        ("oardel -b 1", 8, "is not supported"),
+        ("oardel --force-terminate-finishing-job 1", 8, "is not supported"),
     ] {
         let line = line.replace("exec:/bin/x;y", "'exec:/bin/x;y'");
         let (exit, error) = site.fails(&line);

@@ -5,7 +5,7 @@
 pub struct Known {
     /// What it does.
     pub meaning: &'static str,
-    /// What does it here.
+    /// Its replacement here.
     pub instead: &'static str,
     /// All of these are in its text.
     marks: &'static [&'static str],

@@ -635,10 +635,7 @@ fn rules_in_perl_are_recognised() {
         ("die (\"no\") if ( $user eq \"root\" or $user eq \"oar\" );", "rule #2; name others in a filter"),
         ("$jobproperties_applied_after_validation = \"drain='NO'\";", "rule #3"),
         ("my @bad_resources = (\"type\",\"state\");\nforeach my $mold (@{$ref_resource_list}){}", "rule #5"),
-        (
-            "my @bad_resources = (\"cpu\",\"core\");\nif (grep(/^deploy$/, @{$type_list})){ die }",
-            "rule #8",
-        ),
+        ("my @bad_resources = (\"cpu\",\"core\");\nif (grep(/^deploy$/, @{$type_list})){ die }", "rule #8"),
         (
             "if (grep(/^besteffort$/, @{$type_list}) and not $queue_name eq \"besteffort\"){ $queue_name = \"besteffort\"; }",
             "rule #6",
