@@ -307,6 +307,23 @@ fn signals_reach_the_command() {
     wait_for(&site, 2, "Error");
 }
 
+/// OAR-J-10: a shell whose terminal goes away while it waits never runs, and its place is free.
+#[test]
+fn a_waiting_shell_that_is_given_up_never_runs() {
+    let site = site();
+    site.ok("oarsub -l nodes=4,walltime=1 'while ! test -e go; do sleep 0.05; done'");
+    wait_for(&site, 1, "Running");
+    let mut terminal = site.spawn("script -qec 'oarsub -I -l nodes=4,walltime=2' /dev/null");
+    site.system.wait_until("the shell waits", || site.ok("oarstat").lines().count() == 4);
+    terminal.kill().and_then(|()| terminal.wait()).expect("it runs");
+    wait_for(&site, 2, "Error");
+    site.system.write("go", "");
+    wait_for(&site, 1, "Terminated");
+    site.ok("oarsub -l nodes=4 true");
+    wait_for(&site, 3, "Terminated");
+    assert!(!site.ok("oarstat -f -j 2").contains("assigned_hostnames = node"), "it had nothing");
+}
+
 /// OAR-J-08, OAR-J-12: a shell in a job has its variables and all its nodes, and the job ends with it.
 #[test]
 fn shells_run_in_jobs() {
