@@ -40,6 +40,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::PermissionsExt,
+    path::Path,
     rc::Rc,
 };
 
@@ -117,7 +118,7 @@ fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&d
     let make = || -> io::Result<()> {
         let of_dialect = dialect.and_then(|dialect| dialect.node_file(&spooled.order)).map(|(_, text)| text);
         let properties = dialect.and_then(|dialect| dialect.property_file(&spooled.order));
-        if properties.is_none() {
+        if properties.is_none() && dialect.is_some_and(|dialect| dialect.property_file_variable().is_some()) {
             // That of an earlier run describes other resources.
             removed(&folder.file(DIALECT_PROPERTY_FILE))?;
         }
