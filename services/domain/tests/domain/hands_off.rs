@@ -11,7 +11,8 @@ use muster_schemas::{
     event::{Actor, EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobType, Outcome},
     node::NodeFacts,
-    resources::PropertyValue,
+    resources::{IndexSet, PropertyValue},
+    steps::{StepGroup, StepPlace, StepProgram, StepSpec},
 };
 
 fn hands_off(nodes: u32) -> JobSpec {
@@ -45,11 +46,11 @@ fn only_the_first_node_gets_orders_and_the_others_may_restart() {
         exit: exit(ExitStatus::Code(1), EndCause::Itself, cluster.now),
     };
     assert_eq!(cluster.ok(&executor("node3"), of_others), [], "nothing ran there");
-    let mut step = plain_step(id, None, None);
-    if let Command::LaunchStep { spec, .. } = &mut step {
-        spec.groups[0].places =
-            vec![muster_schemas::steps::StepPlace { node: "node3".into(), ranks: "0".parse().unwrap(), cores: None }];
-    }
+    let ranks = IndexSet::first_n(1);
+    let places = vec![StepPlace { node: "node3".into(), ranks: ranks.clone(), cores: None }];
+    let programs = vec![StepProgram { ranks, argv: vec!["true".into()] }];
+    let spec = StepSpec { groups: vec![StepGroup { places, programs, ..StepGroup::default() }], ..StepSpec::default() };
+    let step = Command::LaunchStep { job: id, spec: Box::new(spec) };
     cluster.refused(&user("ada"), step, RefusalCode::Conflict, "starts nothing there");
 
     let events = cluster.end(run, "node2", ExitStatus::Code(7));
