@@ -16,7 +16,10 @@ use muster_schemas::{
     },
     resources::{ComponentPlacement, NodeShare, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Facts shared by the launches of all parts of a run.
 #[derive(Debug)]
@@ -96,10 +99,13 @@ impl RunNodes {
 
 /// What the nodes of a run are, for files about them (OAR-J-15).
 fn facts(state: &State, run: &Run) -> BTreeMap<(NodeId, u32), Box<NodeFacts>> {
+    let of_run: BTreeSet<NodeId> = run.nodes().collect();
     let mut before: BTreeMap<NodeId, (u64, u64)> = BTreeMap::new();
     let (mut cores, mut sockets) = (0_u64, 0_u64);
     for node in state.nodes() {
-        before.insert(node.id, (cores, sockets));
+        if of_run.contains(&node.id) {
+            before.insert(node.id, (cores, sockets));
+        }
         cores += u64::from(node.spec.cores);
         sockets += u64::from(node.spec.sockets.max(1).min(node.spec.cores));
     }
