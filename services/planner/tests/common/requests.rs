@@ -21,7 +21,6 @@ fn counts() -> impl Strategy<Value = Count> {
         2 => (1_u32..=2, 0_u32..=2).prop_map(|(min, more)| Count::Range { min, max: min + more }),
         1 => Just(Count::All),
         1 => Just(Count::Best),
-        1 => Just(Count::BestHalf),
     ]
 }
 
