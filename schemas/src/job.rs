@@ -307,6 +307,8 @@ pub enum Occasion {
     WalltimeOver,
     /// Not an occasion: notify about each task of an array instead of the array as a whole.
     EachTask,
+    /// Somebody has asked for the end of the job.
+    EndAsked,
 }
 
 /// Where a notification goes.
@@ -382,6 +384,11 @@ pub enum JobType {
     OpensDomain(String),
     /// Runs inside the planning domain with this name.
     InDomain(String),
+    /// Its launches describe its nodes, for a file about them.
+    DescribesNodes,
+    /// Leaves its nodes alone: only the first one gets orders, which runs the script. The others are held, may restart, and can
+    /// be lost without an effect on the job.
+    HandsOff,
 }
 
 /// The staging of one component.

@@ -12,7 +12,7 @@ use crate::{
     ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
     job_token::JobAccess,
-    resources::IndexSet,
+    resources::{IndexSet, PropertyValue},
     steps::StepTasks,
     time::Timestamp,
 };
@@ -267,6 +267,25 @@ pub struct OrderNode {
     pub tasks: u32,
     /// The component of the job that it serves, from 0.
     pub component: u32,
+    /// What it is, for a job that [asks for it](crate::job::JobType::DescribesNodes).
+    pub facts: Option<Box<NodeFacts>>,
+}
+
+/// A node of a run as a file about it describes it (OAR-J-15).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFacts {
+    /// Its properties.
+    pub properties: BTreeMap<String, PropertyValue>,
+    /// The cores of the job there.
+    pub cores: IndexSet,
+    /// The number of all of its cores.
+    pub all_cores: u32,
+    /// The number of its sockets.
+    pub sockets: u32,
+    /// The number of cores of the nodes before it in the cluster.
+    pub cores_before: u64,
+    /// The number of sockets with cores of the nodes before it in the cluster.
+    pub sockets_before: u64,
 }
 
 /// What a node's executor finds of the node's GPUs.

@@ -76,6 +76,8 @@ pub enum Count {
     All,
     /// All that are free at the moment, at least one.
     Best,
+    /// Half of those, rounded down, at least one.
+    BestHalf,
 }
 
 impl Count {

@@ -118,7 +118,7 @@ fn a_failed_encoding_leaves_the_buffer_as_it_was() {
 }
 
 fn order_with(cores: &[u64], node_index: u32, told: Option<&str>) -> LaunchOrder {
-    let node = |_: &u64| OrderNode { name: "n".into(), tasks: 1, component: 0 };
+    let node = |_: &u64| OrderNode { name: "n".into(), tasks: 1, component: 0, facts: None };
     let own = cores.get(node_index as usize).map_or(0, |own| *own as u32);
     LaunchOrder {
         job: JobId::job(1),

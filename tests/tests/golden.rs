@@ -96,7 +96,7 @@ fn step_order() -> SpooledOrder {
             environment: BTreeMap::from([("LANG".into(), "C".into())]),
             working_directory: "/".into(),
             umask: Some(0o27),
-            nodes: vec![OrderNode { name: "n1".into(), tasks: 2, component: 1 }].into(),
+            nodes: vec![OrderNode { name: "n1".into(), tasks: 2, component: 1, facts: None }].into(),
             node_index: 0,
             first_rank: 0,
             total_tasks: 2,

@@ -232,7 +232,7 @@ macro_rules! event_table {
         /// Why.
         reason: StopReason,
     }
-    is "job" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels],
+    is "job" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels, Notices],
     public Run(JobStopping { job: *job, run: *run, reason: *reason });
 
     /// A part of a run (one component on one node) has ended; others continue.
@@ -1165,7 +1165,7 @@ macro_rules! event_table {
     is "accounts" "settings_changed", of [], plan Rules, replay Happens, concerns [],
     public Config(AccountsSettingsChanged { settings: settings.clone() });
 
-    /// A waiting job, or one of its components, moved to another service class.
+    /// A job, or one of its components, moved to another service class.
     ClassChanged {
         /// The job.
         job: JobId,

@@ -263,8 +263,8 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }
 
-/// An occasion for a notification: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`, `walltime_over`; and
-/// `each_task`.
+/// An occasion for a notification: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`, `walltime_over`,
+/// `end_asked`; and `each_task`.
 pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
     Ok(match text {
         "started" => Occasion::Started,
@@ -275,9 +275,11 @@ pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
         "held" => Occasion::Held,
         "walltime_over" => Occasion::WalltimeOver,
         "each_task" => Occasion::EachTask,
+        "end_asked" => Occasion::EndAsked,
         _ => {
             return Err(
-                "it is one of started, ended, failed, requeued, suspended, held, walltime_over, each_task".into()
+                "it is one of started, ended, failed, requeued, suspended, held, walltime_over, end_asked, each_task"
+                    .into(),
             );
         }
     })

@@ -148,7 +148,7 @@ pub struct JobOptions {
     /// Notify about the job: `exec:COMMAND` or `mail:ADDRESS`
     #[arg(long, value_name = "SINK", value_parser = parse_sink, help_heading = "Notifications and signals")]
     pub notify: Vec<Sink>,
-    /// When to notify: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task, for each task of an array
+    /// When to notify: started, ended, failed, requeued, suspended, held, walltime_over, end_asked; default started and ended; with each_task, for each task of an array
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::parse_occasion, help_heading = "Notifications and signals")]
     pub notify_on: Vec<Occasion>,
     /// Signal the script, or all processes of tasks, before the walltime is over; default 60 seconds before

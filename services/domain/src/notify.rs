@@ -3,7 +3,7 @@
 use crate::{copies, jobs::Job, power, state::State, triggers};
 use muster_schemas::{
     JobId, RunId, Timestamp,
-    event::{Event, Record},
+    event::{Actor, Event, Record, StopReason},
     job::{Notification, Occasion, Outcome},
     notify::NotifyItem,
     resources::Placement,
@@ -22,16 +22,18 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
     if power::notices::is_told(&record.event) {
         return power::notices::item(state, record).into_iter().collect();
     }
-    let Some(happened) = Happened::of(&record.event) else {
+    let Some(happened) = Happened::of(record) else {
         return triggers::notices::item(state, record).into_iter().collect();
     };
     let Some(job) = state.job(happened.job) else { return Vec::new() };
+    let never_ran = job.run().is_none() && job.last_run.is_none();
     let wanted = (0..).zip(job.notifications()).filter_map(|(number, notification)| {
+        let happened = if happened.is_asked_alone(notification, never_ran) { happened.asked()? } else { happened };
         let told_of = happened.told_of(state, job, notification)?;
-        Some((number, happened.wanted_by(notification)?, told_of, notification))
+        Some((number, happened, happened.wanted_by(notification)?, told_of, notification))
     });
     wanted
-        .map(|(number, occasion, job, notification)| {
+        .map(|(number, happened, occasion, job, notification)| {
             let run = RunFacts::of(state, job, &record.event);
             NotifyItem {
                 job: job.id,
@@ -54,7 +56,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 output: None,
                 dialect: job.dialect.as_deref().map(str::to_owned),
                 is_tried_once: false,
-                why: None,
+                why: happened.reason(),
                 program: None,
             }
         })
@@ -62,15 +64,23 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
 }
 
 /// What happened in a record that a notification can be about.
+#[derive(Clone, Copy)]
 struct Happened<'r> {
     job: JobId,
     occasion: Occasion,
     word: &'r str,
     outcome: Option<&'r Outcome>,
+    /// The user whose wish it was that the job ends.
+    asker: Option<&'r str>,
 }
 
 impl<'r> Happened<'r> {
-    fn of(event: &'r Event) -> Option<Self> {
+    fn of(record: &'r Record) -> Option<Self> {
+        let event = &record.event;
+        let asker = match &*record.actor {
+            Actor::User(owner) => Some(owner.user.as_str()),
+            _ => None,
+        };
         let (occasion, word) = match event {
             Event::RunStarted { .. } => (Occasion::Started, "started"),
             Event::JobRequeued { .. } => (Occasion::Requeued, "requeued"),
@@ -79,13 +89,37 @@ impl<'r> Happened<'r> {
             Event::JobHeld { .. } | Event::ComponentHeld { .. } => (Occasion::Held, "held"),
             Event::JobReleased { .. } | Event::ComponentReleased { .. } => (Occasion::Held, "released"),
             Event::JobFinished { job, outcome } => {
+                let asker = asker.filter(|_| *outcome == Outcome::Cancelled);
                 let (occasion, word) = (Occasion::Ended, outcome.word());
-                return Some(Self { job: *job, occasion, word, outcome: Some(outcome) });
+                return Some(Self { job: *job, occasion, word, outcome: Some(outcome), asker });
+            }
+            Event::RunStopping { job, reason: StopReason::Cancelled | StopReason::CancelledAtOnce, .. } => {
+                let happened = Self { job: *job, occasion: Occasion::Ended, word: "", outcome: None, asker };
+                return happened.asked();
             }
             Event::RunEnded { outcome: Outcome::TimedOut, .. } => (Occasion::WalltimeOver, "walltime_over"),
             _ => return None,
         };
-        Some(Self { job: event.job()?, occasion, word, outcome: None })
+        Some(Self { job: event.job()?, occasion, word, outcome: None, asker: None })
+    }
+
+    /// The same as the wish of a user that the job ends; `None` if nobody has asked for it.
+    fn asked(self) -> Option<Self> {
+        self.asker.map(|_| Self { occasion: Occasion::EndAsked, word: "end_asked", outcome: None, ..self })
+    }
+
+    /// Whose wish it is told about.
+    fn reason(&self) -> Option<String> {
+        let asker = self.asker.filter(|_| self.occasion == Occasion::EndAsked);
+        asker.map(|user| format!("{user} asked for its end"))
+    }
+
+    /// Whether a notification is told of the wish instead of the end: it asks for wishes and for no ends, and the job ends at once
+    /// because it never ran.
+    fn is_asked_alone(&self, notification: &Notification, never_ran: bool) -> bool {
+        let on = |occasion| notification.on.contains(&occasion);
+        let is_end = self.occasion == Occasion::Ended && never_ran;
+        is_end && on(Occasion::EndAsked) && !on(Occasion::Ended) && !on(Occasion::Failed)
     }
 
     /// The job to report: for a task, its array if this task started first, unless each task is asked for.
@@ -156,7 +190,10 @@ impl RunFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::{event::Concern, testing::assert_handles};
+    use muster_schemas::{
+        event::{Concern, Owner},
+        testing::assert_handles,
+    };
 
     /// The samples, altered where only some events of their kind cause a notification.
     #[test]
@@ -166,9 +203,12 @@ mod tests {
             match &mut event {
                 Event::JobSuspended { was_resuming, .. } => *was_resuming = false,
                 Event::RunEnded { outcome, .. } => *outcome = Outcome::TimedOut,
+                Event::RunStopping { reason, .. } => *reason = StopReason::Cancelled,
                 _ => {}
             }
-            let is_of_job = Happened::of(&event).is_some() || copies::notices::is_told(&event);
+            let ada = Owner { user: "ada".into(), uid: 1000, gid: 1000 };
+            let by_user = Record { event: event.clone(), actor: Actor::User(ada).into(), ..record.clone() };
+            let is_of_job = Happened::of(&by_user).is_some() || copies::notices::is_told(&event);
             is_of_job || power::notices::is_told(&event) || triggers::notices::item(&State::default(), record).is_some()
         });
     }

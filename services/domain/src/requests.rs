@@ -99,7 +99,7 @@ fn path_minimum(request: &Request) -> PathMinimum {
 pub fn least(count: Count) -> u64 {
     match count {
         Count::Range { min, .. } => u64::from(min),
-        Count::All | Count::Best => 1,
+        Count::All | Count::Best | Count::BestHalf => 1,
     }
 }
 

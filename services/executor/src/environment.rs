@@ -239,7 +239,7 @@ mod tests {
     /// SL-P-07
     #[test]
     fn a_node_that_components_share_counts_once() {
-        let node = |name: &str, component| OrderNode { name: name.into(), tasks: 1, component };
+        let node = |name: &str, component| OrderNode { name: name.into(), tasks: 1, component, facts: None };
         let mut order = order(7);
         order.nodes = vec![node("n1", 0), node("n2", 0), node("n1", 1), node("n3", 1)].into();
         let index = |at| {
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn the_node_file_has_a_line_for_each_task() {
         let mut order = order(7);
-        let node = |name: &str, tasks| OrderNode { name: name.into(), tasks, component: 0 };
+        let node = |name: &str, tasks| OrderNode { name: name.into(), tasks, component: 0, facts: None };
         order.nodes = vec![node("n1", 2), node("n2", 1)].into();
         assert_eq!(node_file(&order), "n1\nn1\nn2\n");
     }

@@ -43,7 +43,7 @@ use crate::{
     runtimes::RuntimeChoice, site::SitePrograms,
 };
 use muster_schemas::{
-    codec,
+    PartId, codec,
     event::NodeExit,
     node::LaunchOrder,
     steps::{StepTasks, TaskStatus},
@@ -69,6 +69,8 @@ use std::{
 pub const NODE_FILE: &str = "nodes";
 /// The same in the form of the job's dialect.
 pub const DIALECT_NODE_FILE: &str = "dialect-nodes";
+/// The name of the file that describes the job's resources in a run folder.
+pub const DIALECT_PROPERTY_FILE: &str = "dialect-properties";
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
 /// The name of the folder of its containers in a run folder.
@@ -505,6 +507,12 @@ impl RunFolder {
         let line = text.replace(char::is_control, " ") + "\n";
         let mut notes = OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(NOTES))?;
         notes.write_all(line.as_bytes())
+    }
+
+    /// The folder of the launch that a step is inside.
+    pub fn of_launch(&self, part: PartId) -> Self {
+        let key = RunKey::whole(part).to_string();
+        Self { path: self.path.parent().map_or_else(|| self.path.clone(), |runs| runs.join(key)) }
     }
 
     /// A path in it.

@@ -29,7 +29,7 @@ pub fn order(run: u64) -> LaunchOrder {
         environment: BTreeMap::new(),
         working_directory: "/".into(),
         umask: None,
-        nodes: vec![OrderNode { name: "n1".into(), tasks: 1, component: 0 }].into(),
+        nodes: vec![OrderNode { name: "n1".into(), tasks: 1, component: 0, facts: None }].into(),
         node_index: 0,
         first_rank: 0,
         total_tasks: 1,

@@ -68,8 +68,8 @@ async fn tasks_have_ranks_and_a_node_file() {
             &format!("{line}; [ $MUSTER_TASK_RANK = 3 ] && cat $MUSTER_NODEFILE > nodes; exit $MUSTER_TASK_RANK"),
         ],
     );
-    let other = |tasks| OrderNode { name: "n0".into(), tasks, component: 0 };
-    order.nodes = vec![other(2), OrderNode { name: NODE.into(), tasks: 3, component: 0 }].into();
+    let other = |tasks| OrderNode { name: "n0".into(), tasks, component: 0, facts: None };
+    order.nodes = vec![other(2), OrderNode { name: NODE.into(), tasks: 3, component: 0, facts: None }].into();
     (order.node_index, order.first_rank, order.total_tasks) = (1, 2, 5);
     let exit = node.run(order).await;
     assert_eq!(exit.status, code(2), "the first status by rank that is not 0");
@@ -107,7 +107,7 @@ async fn nodes_that_share_an_output_file_empty_it_once() {
     let node = Node::start(ContainmentMode::Auto).await;
     fs::write(node.work("out-1"), "old\n").unwrap();
     let mut order = node.tasks(1, &["sh", "-c", "echo $MUSTER_TASK_RANK"]);
-    Arc::make_mut(&mut order.nodes).push(OrderNode { name: "n2".into(), tasks: 1, component: 0 });
+    Arc::make_mut(&mut order.nodes).push(OrderNode { name: "n2".into(), tasks: 1, component: 0, facts: None });
     order.node_index = 1;
     order.first_rank = 1;
     node.run(order.clone()).await;
@@ -123,7 +123,7 @@ async fn nodes_that_share_an_output_file_empty_it_once() {
 async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
     let node = Node::start(ContainmentMode::Auto).await;
     let mut order = node.script(1, "echo never");
-    Arc::make_mut(&mut order.nodes).insert(0, OrderNode { name: "n0".into(), tasks: 1, component: 0 });
+    Arc::make_mut(&mut order.nodes).insert(0, OrderNode { name: "n0".into(), tasks: 1, component: 0, facts: None });
     order.node_index = 1;
     node.launch(order).await;
     node.started(1).await;

@@ -55,7 +55,7 @@ fn shell(node: &Node, tasks: &str, text: &str) -> StepOrder {
     launch.step = StepId(STEP);
     let set = ranks(tasks);
     launch.total_tasks = set.len() as u32;
-    launch.nodes = vec![OrderNode { name: NODE.into(), tasks: set.len() as u32, component: 0 }].into();
+    launch.nodes = vec![OrderNode { name: NODE.into(), tasks: set.len() as u32, component: 0, facts: None }].into();
     let argv = ["sh", "-c", text].map(str::to_owned).into();
     let programs = vec![StepProgram { ranks: set.clone(), argv }];
     let streams = StepStreams { stderr: Some(StepOutput::Client), ..StepStreams::default() };

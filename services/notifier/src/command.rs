@@ -183,6 +183,7 @@ fn environment(item: &NotifyItem, account: &Account) -> Vec<(String, String)> {
         ("MUSTER_NODELIST", item.nodes.join(",")),
         ("MUSTER_NOTIFICATION_KEY", item.key()),
         ("MUSTER_QUEUE", item.queue.clone()),
+        ("MUSTER_REASON", item.why.clone().unwrap_or_default()),
         ("MUSTER_RUN_ID", item.run.map(|run| run.to_string()).unwrap_or_default()),
     ]
     .into_iter()

@@ -24,7 +24,7 @@ use muster_schemas::{
 };
 use part::Part;
 pub use scope::Scope;
-use scope::{bounds, can_serve, with_named_nodes};
+use scope::{bounds, can_serve, of_found, with_named_nodes};
 use share::Demand;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -157,10 +157,7 @@ fn place_groups<'f, 'a>(
         }
     }
     let (least, most) = bounds(count, groups.len());
-    // Without a number of tasks each group is served separately, so one pass finds as many as possible. A given number
-    // is divided by the number of groups, which has to be tried.
-    let attempts = if tasks.is_some() { (least..=most).rev().collect() } else { vec![most] };
-    for wanted in attempts {
+    let serve = |wanted: u32| {
         let mut parts = Vec::new();
         let mut served = 0;
         for group in groups.values() {
@@ -173,6 +170,17 @@ fn place_groups<'f, 'a>(
                 served += 1;
             }
         }
+        (parts, served)
+    };
+    if count == Count::BestHalf {
+        let half = of_found(count, serve(most).1);
+        return (half > 0).then(|| serve(half)).filter(|(_, served)| *served == half).map(|(parts, _)| parts);
+    }
+    // Without a number of tasks each group is served separately, so one pass finds as many as possible. A given number
+    // is divided by the number of groups, which has to be tried.
+    let attempts = if tasks.is_some() { (least..=most).rev().collect() } else { vec![most] };
+    for wanted in attempts {
+        let (parts, served) = serve(wanted);
         if served >= if tasks.is_some() { wanted } else { least } {
             return Some(parts);
         }

@@ -90,7 +90,7 @@ pub(crate) fn greatest(demand: &Demand, alternative: u32) -> Option<u32> {
     let [request] = &component.alternatives.get(alternative as usize)?.requests[..] else { return None };
     request.path.iter().rev().find_map(|step| match step.count {
         Count::Range { max, .. } => Some(max),
-        Count::All | Count::Best => None,
+        Count::All | Count::Best | Count::BestHalf => None,
     })
 }
 

@@ -36,6 +36,17 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// The text of a file that describes the resources of the job in the form of this dialect; `None` if there is none for
+    /// this launch. The file is the job's own and is gone with it.
+    fn property_file(&self, _order: &LaunchOrder) -> Option<String> {
+        None
+    }
+
+    /// The variable with the path of the file of [`property_file`](Self::property_file). Steps inside the launch have it too.
+    fn property_file_variable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The name of a variable that has the process id of a task, which only the task's process knows.
     fn process_id_variable(&self, _order: &LaunchOrder) -> Option<&'static str> {
         None

@@ -5,7 +5,9 @@ use super::{
     cluster::Cluster,
     ended::{Ended, Failure, print},
     events::CHECKPOINT_SIGNAL,
-    jobs, select,
+    jobs,
+    lower::{BESTEFFORT_CLASS, keys},
+    select,
     site::Site,
     words::{self, Known, Takes, Words},
 };
@@ -17,9 +19,13 @@ use muster_oar::{
 };
 use muster_schemas::{
     CommandId,
+    accounts::DEFAULT_CLASS,
     command::JobSelection,
-    job::Holds,
-    views::{ErrorCode, HoldRequest, JobDetail, JobsRequest, ReleaseRequest, SignalRequest},
+    event::JobChange,
+    job::{Holds, JobState, JobType},
+    views::{
+        ClassRequest, ErrorCode, HoldRequest, JobDetail, JobsRequest, ModifyRequest, ReleaseRequest, SignalRequest,
+    },
 };
 use std::collections::BTreeMap;
 
@@ -49,16 +55,10 @@ pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ende
         print(&usage);
         return Ok(0);
     }
-    for (option, why) in [
-        ("besteffort", "a job keeps its class; a new submission with -t besteffort has the other one"),
-        ("force-terminate-finishing-job", "a node that does not answer is lost after a while, and its jobs with it"),
-    ] {
-        if words.has(option) {
-            return Err(Failure {
-                text: format!("--{option} is not supported: {why}; nothing was changed"),
-                status: 8,
-            });
-        }
+    if words.has("force-terminate-finishing-job") {
+        let why = "a node that does not answer is lost after a while, and its jobs with it; nothing was changed";
+        let text = format!("--force-terminate-finishing-job is not supported: {why}");
+        return Err(Failure { text, status: 8 });
     }
     if words.operands.is_empty() && !words.has("sql") {
         return Err(Failure::new(usage.trim_end()));
@@ -66,7 +66,8 @@ pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ende
     let signal = words.value("signal").map(parse_signal).transpose().map_err(Failure::new)?;
     let mut site = Site::open(connection)?;
     let (jobs, mut status) = meant(&mut site, tool, &words)?;
-    let act = Act { tool, signal, is_checkpoint: words.has("checkpoint"), running_too: words.has("running") };
+    let is_checkpoint = words.has("checkpoint");
+    let act = Act { tool, signal, is_checkpoint, turns: words.has("besteffort"), running_too: words.has("running") };
     let mut deleted = Vec::new();
     for (id, detail) in jobs {
         match act.on(&mut site, id, detail.as_ref()) {
@@ -127,6 +128,8 @@ struct Act<'a> {
     tool: &'a str,
     signal: Option<u8>,
     is_checkpoint: bool,
+    /// Whether jobs are turned into best effort, or back.
+    turns: bool,
     running_too: bool,
 }
 
@@ -138,7 +141,12 @@ impl Act<'_> {
             "oarhold" | "oarresume" => {
                 let verb = if self.tool == "oarhold" { "hold" } else { "resume" };
                 let refused = |why: &str| failed(format!("/!\\ Cannot {verb} {id} : {why}"), 1);
+                let at_front = "a job of the type deploy or cosystem cannot be suspended.";
                 let detail = detail.ok_or_else(|| refused("this job does not exist."))?;
+                let is_suspension = verb == "hold" && self.running_too && jobs::state(detail) == State::Running;
+                if is_suspension && detail.spec.types.contains(&JobType::HandsOff) {
+                    return Err(Failure { status: 2, ..refused(at_front) });
+                }
                 let done = match verb {
                     "hold" => hold(site, detail, self.running_too),
                     _ => resume(site, detail),
@@ -146,6 +154,14 @@ impl Act<'_> {
                 done.map_err(|why| refused(&why))?;
                 let request = if verb == "hold" { "Hold" } else { "Resume" };
                 print(&format!("[{id}] {request} request was sent to the OAR server.\n"));
+                Ok(false)
+            }
+            _ if self.turns => {
+                let refused = |(why, status): (String, u8)| failed(format!("Cannot turn {id} ; {why}"), status);
+                let detail = detail.ok_or_else(|| refused(("This job does not exist.".to_owned(), 5)))?;
+                let is_besteffort = turn(site, detail).map_err(refused)?;
+                let now = if is_besteffort { "makes way for others now" } else { "no longer makes way for others" };
+                print(&format!("The job {id} {now}.\n"));
                 Ok(false)
             }
             _ if self.is_checkpoint || self.signal.is_some() => {
@@ -169,7 +185,7 @@ impl Act<'_> {
     /// OAR-S-31, OAR-S-32
     fn send(&self, site: &mut Site, detail: &JobDetail) -> Result<(), (String, u8)> {
         let state = jobs::state(detail);
-        let is_interactive = detail.spec.attributes.contains_key(super::lower::keys::INTERACTIVE);
+        let is_interactive = detail.spec.attributes.contains_key(keys::INTERACTIVE);
         let request = deletion::Request { has_right: true, state, is_being_deleted: false, is_interactive };
         deletion::signal(request).map_err(|status| match status {
             7 => ("The job is Interactive.".to_owned(), status),
@@ -188,6 +204,31 @@ impl Act<'_> {
 
 fn only(detail: &JobDetail) -> JobSelection {
     JobSelection::Ids(vec![detail.job.id])
+}
+
+/// Turns a running job into best effort, or back; whether it is best effort now (OAR-T-26). Its type follows its class, and it
+/// does not matter if that cannot be shown.
+fn turn(site: &mut Site, detail: &JobDetail) -> Result<bool, (String, u8)> {
+    let failed = |error: ClientError| match error.code() {
+        Some(ErrorCode::PermissionDenied) => ("You are not the right user.".to_owned(), 1),
+        Some(ErrorCode::NotFound) => (format!("there is no service class '{BESTEFFORT_CLASS}'."), 8),
+        _ => (error.to_string(), 8),
+    };
+    if !matches!(detail.job.state, JobState::Running | JobState::Suspended) {
+        return Err(("This job is not running.".to_owned(), 5));
+    }
+    let turned = detail.job.class.as_deref() != Some(BESTEFFORT_CLASS);
+    let first = detail.spec.components.first().and_then(|part| part.class.clone());
+    let before = first.filter(|class| class != BESTEFFORT_CLASS).unwrap_or_else(|| DEFAULT_CLASS.to_owned());
+    let class = if turned { BESTEFFORT_CLASS.to_owned() } else { before };
+    site.client.change_class(CommandId::new_now(), &ClassRequest { jobs: only(detail), class }).map_err(failed)?;
+    let types = detail.spec.attributes.get(keys::TYPES).map(String::as_str).unwrap_or_default();
+    let others = types.lines().filter(|word| *word != "besteffort");
+    let types: Vec<&str> = others.chain(turned.then_some("besteffort")).collect();
+    let attributes = [(keys::TYPES.to_owned(), types.join("\n"))].into();
+    let change = JobChange { attributes, ..JobChange::default() };
+    site.client.modify(CommandId::new_now(), &ModifyRequest { jobs: only(detail), change }).map_err(failed)?;
+    Ok(turned)
 }
 
 /// OAR-S-20, OAR-S-22, OAR-S-25

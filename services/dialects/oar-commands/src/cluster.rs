@@ -5,7 +5,7 @@ use muster_oar::resources::{
     property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, NODE, STATE},
     state::State,
     table::Table,
-    value::{Kind, Value},
+    value::{Kind, Value, property_text},
 };
 use muster_schemas::{
     energy::PowerRule,
@@ -89,15 +89,15 @@ impl Cluster {
             (HOST, Value::text(&spec.name)),
             (STATE, Value::text(state.word())),
             (AVAILABLE_UPTO, Value::Integer(upto)),
-            (DESKTOP_COMPUTING, Value::text(&text(&PropertyValue::Flag(spec.is_pulled())))),
+            (DESKTOP_COMPUTING, Value::text(&property_text(&PropertyValue::Flag(spec.is_pulled())))),
         ];
         common.extend(mark(view).filter(|word| *word == "Drain").map(|_| (DRAIN, Value::text("YES"))));
         for name in [BESTEFFORT, DEPLOY] {
-            common.extend(properties.get(name).map(|value| (name, Value::text(&text(value)))));
+            common.extend(properties.get(name).map(|value| (name, Value::text(&property_text(value)))));
         }
         for (name, value) in properties.iter().filter(|(name, _)| self.properties.contains_key(*name)) {
             let Some(kind) = self.table.fields().get(name) else { continue };
-            common.extend(Value::read(*kind, &text(value)).map(|value| (name.as_str(), value)));
+            common.extend(Value::read(*kind, &property_text(value)).map(|value| (name.as_str(), value)));
         }
         let (count, parts) = (spec.cores, spec.sockets.max(1));
         let sockets: Vec<u32> = (0..parts).map(|part| count / parts + u32::from(part < count % parts)).collect();
@@ -162,15 +162,6 @@ fn properties(views: &[NodeView]) -> BTreeMap<String, Property> {
 fn kind(values: &BTreeSet<PropertyValue>) -> Kind {
     let all_numbers = values.iter().all(|value| matches!(value, PropertyValue::Number(_)));
     if all_numbers { Kind::Integer } else { Kind::Text }
-}
-
-/// A value as OAR writes it: yes and no are texts there.
-pub fn text(value: &PropertyValue) -> String {
-    match value {
-        PropertyValue::Flag(true) => "YES".to_owned(),
-        PropertyValue::Flag(false) => "NO".to_owned(),
-        other => other.to_string(),
-    }
 }
 
 /// The word that `oarnodesetting` left about a node that it took out of service.

@@ -66,7 +66,7 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
         let count = match step.count {
             Count::Exactly(number) => model::Count::exactly(number),
             Count::Best => model::Count::Best,
-            Count::BestHalf => return Err(refused(group, "BESTHALF is not supported: BEST is, and a number is")),
+            Count::BestHalf => model::Count::BestHalf,
             Count::All => model::Count::exactly(number_in_each(&inner).ok_or_else(|| {
                 refused(group, format!("{}=ALL is not supported here: the numbers differ; give one", step.level))
             })?),
@@ -207,6 +207,7 @@ mod tests {
             ("/switch=1", "/switch=1/Node=2 whole"),
             ("/nodes=1/core=3", "/Node=1/Core=3"),
             ("/nodes=BEST", "/Node=Best whole"),
+            ("/nodes=BESTHALF/core=2", "/Node=BestHalf/Core=2"),
             ("/nodes=ALL", "/Node=4 whole"),
             ("/switch=1/nodes=ALL/core=ALL", "/switch=1/Node=2/Core=4"),
             ("/core=ALL", "/Core=16"),
@@ -243,7 +244,6 @@ mod tests {
         for (text, why) in [
             ("/core=1/nodes=1", "-l /core=1/network_address=1: is not supported: levels go from groups"),
             ("/nodes=1/host=1", "each once"),
-            ("/nodes=BESTHALF", "BESTHALF is not supported"),
             ("{besteffort='NO'}/nodes=1", "no resource matches its filter (job id -5)"),
             ("{core<3}/nodes=1", "chooses a single core"),
         ] {

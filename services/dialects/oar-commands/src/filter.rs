@@ -1,11 +1,11 @@
 //! The filters of requests, as conditions on nodes.
 
-use super::cluster::{CORE, CPU, Cluster, HOST, text};
+use super::cluster::{CORE, CPU, Cluster, HOST};
 use muster_oar::{
     predicate::{Comparison, Operand, Predicate, like},
     resources::{
         property::{DESKTOP_COMPUTING, DRAIN, ID, NODE, STATE, is_system},
-        value::Value,
+        value::{Value, property_text},
     },
 };
 use muster_schemas::resources::{NodeFilter, NodeSpec, PropertyValue, Relation};
@@ -167,7 +167,7 @@ fn of_property(leaf: &Predicate, negated: bool, name: &str, values: &[PropertyVa
         },
         Predicate::In(_, list) => one_of(name, list.iter().flat_map(|value| spelled(value, values)).collect(), negated),
         Predicate::Like(_, pattern) => {
-            let matching = values.iter().filter(|value| like::matches(pattern, &text(value))).cloned();
+            let matching = values.iter().filter(|value| like::matches(pattern, &property_text(value))).cloned();
             one_of(name, matching.collect(), negated)
         }
         Predicate::Compare(left, sign, right) => {
@@ -206,7 +206,7 @@ fn spelled(value: &Value, values: &[PropertyValue]) -> Vec<PropertyValue> {
     let plain = plain(value);
     let word = value.to_string();
     let mut found = vec![plain.clone()];
-    found.extend(values.iter().filter(|known| **known != plain && text(known) == word).cloned());
+    found.extend(values.iter().filter(|known| **known != plain && property_text(known) == word).cloned());
     found
 }
 

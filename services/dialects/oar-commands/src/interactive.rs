@@ -3,6 +3,7 @@
 use super::{
     answer::{refused, require_accepted},
     ended::{Ended, Failure, print},
+    jobs,
     lower::shell_words,
     site::Site,
 };
@@ -106,7 +107,7 @@ fn run(site: &mut Site, job: JobId, shell: &str, interrupts: &Interrupts, status
     let nodes = detail.runs.iter().rev().find(|run| run.ended.is_none()).map(|run| run.nodes.as_slice());
     let nodes = nodes.filter(|nodes| !nodes.is_empty());
     let nodes = nodes.ok_or_else(|| Failure { text: format!("job {job} does not run"), status })?;
-    let hosts = dialect::hosts(nodes);
+    let hosts = dialect::hosts(nodes, jobs::is_apart(&detail));
     if hosts.is_none() {
         stderr_line!("oarsub: the job has too many nodes for a variable; OAR_NODEFILE names the first one only");
     }

@@ -30,6 +30,11 @@ pub fn state(detail: &JobDetail) -> State {
     state_of(&detail.job, types.contains(&JobType::Noop), is_unanswered)
 }
 
+/// Whether a job runs its command on a host apart from the nodes that it holds.
+pub fn is_apart(detail: &JobDetail) -> bool {
+    detail.spec.types.contains(&JobType::HandsOff) && detail.spec.components.len() > 1
+}
+
 /// The state of a job in a list, where its types are not known.
 pub fn listed_state(view: &JobView) -> State {
     state_of(view, false, false)
@@ -129,9 +134,13 @@ pub fn detailed(detail: &JobDetail, cluster: &Cluster, events: Vec<Event>) -> Jo
     let dependencies = parts.flat_map(|part| part.dependencies.all_of.iter().flatten());
     job.dependencies = dependencies.filter_map(|one| one.job).map(|other| other.number).collect();
     if let Some(run) = detail.runs.last() {
-        let ids = run.nodes.iter().flat_map(|part| cluster.ids(&part.node, &part.cores));
-        job.resources = ids.collect();
+        let is_apart = is_apart(detail);
+        let held = || run.nodes.iter().filter(|part| !is_apart || part.component > 0);
+        job.resources = held().flat_map(|part| cluster.ids(&part.node, &part.cores)).collect();
         job.resources.sort_unstable();
+        if is_apart {
+            job.nodes = held().map(|part| part.node.clone()).collect();
+        }
     }
     job.command = command(detail, given(keys::COMMAND));
     job.directory = detail.spec.working_directory.clone();

@@ -3,13 +3,13 @@
 use super::{cluster::Cluster, demand};
 use muster_oar::{
     NAME,
-    dialect::{INDEX, JOB_NAME, NAMELESS, PROJECT},
+    dialect::{self, INDEX, JOB_NAME, NAMELESS, PROJECT},
     options::{
         array,
         getopt::{Name, Words},
         notify::{self, Tag},
         output,
-        submission::Submission,
+        submission::{Array, Submission},
         types::{Kind, Nodes},
     },
     predicate::Predicate,
@@ -22,7 +22,7 @@ use muster_schemas::{
         Checkpoint, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType, Launch, Notification,
         Occasion, Program, RequeuePolicy, Sink,
     },
-    resources::Alternative,
+    resources::{Alternative, Count, Level, LevelCount, Request},
 };
 use std::collections::BTreeMap;
 
@@ -91,6 +91,19 @@ pub struct Context<'c> {
     pub now: i64,
     /// Whether a dependent starts whatever became of the job before it (OAR-D-03).
     pub starts_after_any_end: bool,
+    /// The host that the queue of the job names for its type; `None` if it names none.
+    pub front: Option<Front>,
+    /// The licences of the cluster, with their total numbers.
+    pub licences: BTreeMap<String, u32>,
+}
+
+/// The host on which commands of the type `deploy` or `cosystem` run (`DEPLOY_HOSTNAME`, `COSYSTEM_HOSTNAME`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// Its name.
+    pub host: String,
+    /// The queue that it serves; `None` is that of the job.
+    pub queue: Option<String>,
 }
 
 /// The jobs to submit together. Those of an array get consecutive ids.
@@ -103,11 +116,18 @@ pub fn lower(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<JobSpec>, Refusal> {
     refuse_unsupported(submission, context, warnings)?;
-    let component = component(submission, context)?;
+    let front = front(submission, context, warnings)?;
+    let mut held = component(submission, context)?;
+    let components = match front {
+        Some(front) => vec![at_front(&mut held, front), held],
+        None => vec![held],
+    };
+    let mut environment = environment(submission, context.caller);
+    environment.extend(front.map(|_| (dialect::FRONT.to_owned(), "1".to_owned())));
     let first = JobSpec {
         name: if submission.name.is_empty() { NAMELESS.to_owned() } else { submission.name.clone() },
         working_directory: directory(submission, context.caller),
-        environment: environment(submission, context.caller),
+        environment,
         umask: Some(context.caller.umask),
         notifications: submission
             .notify
@@ -124,14 +144,14 @@ pub fn lower(
         exceeds_quotas: submission.is(|kind| *kind == Kind::NoQuotas),
         attributes: attributes(submission, context),
         dialect: Some(NAME.to_owned()),
-        components: vec![component],
+        components,
         ..JobSpec::default()
     };
     let (command, shell) = (submission.command.clone().unwrap_or_default(), context.caller.shell.as_str());
     let commands: Vec<String> = match submission.array {
-        muster_oar::options::submission::Array::Single => vec![command],
-        muster_oar::options::submission::Array::Equal(size) => vec![command; size],
-        muster_oar::options::submission::Array::Parameters(_) => {
+        Array::Single => vec![command],
+        Array::Equal(size) => vec![command; size],
+        Array::Parameters(_) => {
             context.parameters.iter().map(|arguments| array::command(&command, arguments)).collect()
         }
     };
@@ -143,7 +163,7 @@ fn one(first: &JobSpec, index: usize, command: String, shell: &str) -> JobSpec {
     let mut job = first.clone();
     if !command.is_empty() {
         job.attributes.insert(keys::COMMAND.to_owned(), command.clone());
-        for component in &mut job.components {
+        if let Some(component) = job.components.first_mut() {
             component.launch.program = program(&command, shell);
         }
     }
@@ -187,6 +207,8 @@ fn refuse_unsupported(
             Kind::DesktopComputing
             | Kind::Idempotent
             | Kind::Noop(Nodes::Alive)
+            | Kind::Deploy(Nodes::Alive)
+            | Kind::Cosystem(Nodes::Alive)
             | Kind::Postpone(_)
             | Kind::Deadline(_)
             | Kind::Container(_)
@@ -195,10 +217,18 @@ fn refuse_unsupported(
                 continue;
             }
             Kind::BestEffort if context.has_besteffort_class => continue,
-            Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
+            Kind::BestEffort => {
+                "it needs a service class 'besteffort' that another class preempts; an operator makes it: `sacctmgr add qos \
+                 besteffort`, `sacctmgr add qos normal preempt=besteffort`"
+            }
             Kind::Expire(_) if walltime(submission).is_some() => continue,
             Kind::Expire(_) => "the shapes of the job have different walltimes; give deadline=",
-            Kind::Noop(Nodes::Standby) | Kind::Permissive => "jobs are planned on nodes that take jobs",
+            Kind::Token(name, _) if context.licences.contains_key(name) => continue,
+            Kind::Token(..) => "a token is a licence of the cluster, and there is none of this name",
+            Kind::Noop(Nodes::Standby) | Kind::Deploy(Nodes::Standby) | Kind::Cosystem(Nodes::Standby) => {
+                "nodes that sleep are woken for the job that gets them"
+            }
+            Kind::Permissive => "jobs are planned on nodes that take jobs",
             _ => "jobs of this type are not planned here",
         };
         return Err(Refusal::option(Code::Rule, &format!("-t {}", one.text), format!("is not supported: {why}")));
@@ -218,6 +248,49 @@ fn refuse_unsupported(
         warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
     }
     Ok(())
+}
+
+/// The host on which the command runs apart from its nodes (OAR-T-50, OAR-T-60): one that is a node of the cluster. What holds
+/// its resources in a special way has them all in one piece, and runs on its first node.
+fn front<'c>(
+    submission: &Submission,
+    context: &'c Context<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<&'c Front>, Refusal> {
+    let Some(front) = &context.front else { return Ok(None) };
+    let is_node = context.cluster.nodes.iter().any(|node| node.name == front.host);
+    let is_special = |kind: &Kind| sharing(kind).is_some() || matches!(kind, Kind::Container(_) | Kind::Inner(_));
+    let why = match () {
+        () if !is_node => format!("{} is no node of the cluster", front.host),
+        () if submission.reservation.is_some() => "a reservation holds nothing beside its nodes".to_owned(),
+        () if submission.is(is_special) => "a job that shares its resources holds nothing beside them".to_owned(),
+        () if submission.array != Array::Single => "the jobs of an array hold nothing beside their nodes".to_owned(),
+        () if walltime(submission).is_none() => {
+            let text = format!("its shapes have different walltimes, and its command runs on {}", front.host);
+            return Err(Refusal::option(Code::Rule, "-l", text));
+        }
+        () => return Ok(Some(front)),
+    };
+    warnings.push(format!("the command runs on the first node of the job: {why}"));
+    Ok(None)
+}
+
+/// The part of a job that runs its command, with one core of the front host; the other part only holds nodes from now on.
+fn at_front(held: &mut Component, front: &Front) -> Component {
+    let walltime_seconds = held.alternatives.first().and_then(|shape| shape.walltime_seconds);
+    let core = LevelCount { level: Level::Core, count: Count::exactly(1) };
+    let request = Request { path: vec![core], nodes: vec![front.host.clone()], ..Request::default() };
+    let alternative = Alternative { requests: vec![request], walltime_seconds, ..Alternative::default() };
+    let held_alone = Component {
+        queue: held.queue.clone(),
+        account: held.account.clone(),
+        class: held.class.clone(),
+        alternatives: std::mem::take(&mut held.alternatives),
+        ..Component::default()
+    };
+    let queue = front.queue.clone().or_else(|| held.queue.clone());
+    let whole = std::mem::replace(held, held_alone);
+    Component { queue, alternatives: vec![alternative], ..whole }
 }
 
 fn component(submission: &Submission, context: &Context<'_>) -> Result<Component, Refusal> {
@@ -286,6 +359,12 @@ fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Al
             Err(refusal) => return Err(refusal),
         }
     }
+    let tokens = submission.types.iter().filter_map(|one| match &one.kind {
+        Kind::Token(name, count) => Some((name.clone(), *count)),
+        _ => None,
+    });
+    let licences: BTreeMap<String, u32> = tokens.collect();
+    kept.iter_mut().for_each(|shape| shape.licences.clone_from(&licences));
     match (kept.is_empty(), first_lack) {
         (true, Some(lack)) => Err(lack),
         _ => Ok(kept),
@@ -357,12 +436,13 @@ fn types(submission: &Submission) -> Vec<JobType> {
     let kind = |one: &muster_oar::options::types::Type| match &one.kind {
         Kind::BestEffort => Some(JobType::BestEffort { requeue }),
         Kind::Noop(_) => Some(JobType::Noop),
+        Kind::Deploy(_) | Kind::Cosystem(_) => Some(JobType::HandsOff),
         Kind::Container(name) => Some(domains::opening(name.as_deref())),
         Kind::Inner(container) => Some(domains::entering(container)),
         _ => sharing(&one.kind),
     };
     let fixed = submission.reservation.map(|_| JobType::FixedStart);
-    submission.types.iter().filter_map(kind).chain(fixed).collect()
+    submission.types.iter().filter_map(kind).chain(fixed).chain([JobType::DescribesNodes]).collect()
 }
 
 fn attributes(submission: &Submission, context: &Context<'_>) -> BTreeMap<String, String> {
@@ -396,7 +476,6 @@ pub fn request_of(words: &Words) -> String {
 /// Mails and programs, with the occasions for their tags (OAR-N-01, OAR-N-04).
 fn notifications(wanted: &notify::Notification, name: &str, warnings: &mut Vec<String>) -> Vec<Notification> {
     let has = |tag: Tag| wanted.tags.contains(&tag);
-    let is_any = wanted.tags.len() == Tag::ALL.len();
     let mut on = vec![Occasion::EachTask];
     for (is_on, occasion) in [
         (has(Tag::Running), Occasion::Started),
@@ -405,21 +484,21 @@ fn notifications(wanted: &notify::Notification, name: &str, warnings: &mut Vec<S
     ] {
         on.extend(is_on.then_some(occasion));
     }
-    if has(Tag::Info) && !is_any {
-        warnings.push("the tag INFO has no effect here: the end of a deleted job is told as ERROR".to_owned());
-    }
-    if on.len() == 1 {
-        return Vec::new();
-    }
-    let one = |sink: Sink| Notification { on: on.clone(), sink, spares_cancelled: false };
+    // A notification of its own: it is told of the wish in addition to the end.
+    let info = has(Tag::Info).then(|| vec![Occasion::EachTask, Occasion::EndAsked]);
+    let occasions: Vec<Vec<Occasion>> = Some(on).filter(|on| on.len() > 1).into_iter().chain(info).collect();
+    let each = |sink: Sink| {
+        let one = |on: &Vec<Occasion>| Notification { on: on.clone(), sink: sink.clone(), spares_cancelled: false };
+        occasions.iter().map(one).collect::<Vec<_>>()
+    };
     match &wanted.sink {
         notify::Sink::Mail(addresses) => {
             if has(Tag::End) != has(Tag::Error) || has(Tag::Suspended) != has(Tag::Resuming) {
                 warnings.push("mails about END come with those about ERROR, and SUSPENDED with RESUMING".to_owned());
             }
-            addresses.iter().map(|address| one(Sink::Mail(address.clone()))).collect()
+            addresses.iter().flat_map(|address| each(Sink::Mail(address.clone()))).collect()
         }
-        notify::Sink::Exec { path, arguments } => vec![one(Sink::Exec(line(path, arguments, name, wanted)))],
+        notify::Sink::Exec { path, arguments } => each(Sink::Exec(line(path, arguments, name, wanted))),
     }
 }
 
@@ -430,8 +509,9 @@ fn line(path: &str, arguments: &[String], name: &str, wanted: &notify::Notificat
     let tags: Vec<&str> = wanted.tags.iter().map(|tag| tag.word()).collect();
     format!(
         "case \"$MUSTER_EVENT\" in started) t=RUNNING;; completed|failed|declared_finished) t=END;; suspend*) \
-         t=SUSPENDED;; resum*|continu*) t=RESUMING;; *) t=ERROR;; esac\ncase \"$t\" in {}) exec {}{own} \
-         \"$MUSTER_JOB_ID\" {} \"$t\" \"$MUSTER_EVENT\";; esac\n",
+         t=SUSPENDED;; resum*|continu*) t=RESUMING;; \
+         end_asked) t=INFO;; *) t=ERROR;; esac\ncase \"$t\" in {}) exec {}{own} \
+         \"$MUSTER_JOB_ID\" {} \"$t\" \"${{MUSTER_REASON:-$MUSTER_EVENT}}\";; esac\n",
         tags.join("|"),
         quoted(path),
         quoted(name),
@@ -449,6 +529,15 @@ mod tests {
     };
 
     fn lowered(line: &[&str], has_besteffort_class: bool) -> Result<(Vec<JobSpec>, Vec<String>), Refusal> {
+        lowered_with(line, has_besteffort_class, None)
+    }
+
+    /// The jobs without what all of them have.
+    fn lowered_with(
+        line: &[&str],
+        has_besteffort_class: bool,
+        front: Option<Front>,
+    ) -> Result<(Vec<JobSpec>, Vec<String>), Refusal> {
         let cluster = fixture();
         let words = getopt::read(line)?;
         let reading = Reading { now: 1_000_000, zone: &TimeZone::UTC, site_types: &[] };
@@ -468,9 +557,15 @@ mod tests {
             parameters: vec!["a b".into(), String::new()],
             now: 1_000_000,
             starts_after_any_end: false,
+            front,
+            licences: [("matlab".to_owned(), 3)].into(),
         };
         let mut warnings = Vec::new();
-        lower(&submission, &context, &mut warnings).map(|jobs| (jobs, warnings))
+        let mut jobs = lower(&submission, &context, &mut warnings)?;
+        for job in &mut jobs {
+            assert_eq!(job.types.pop(), Some(JobType::DescribesNodes));
+        }
+        Ok((jobs, warnings))
     }
 
     fn job(line: &[&str]) -> JobSpec {
@@ -539,7 +634,7 @@ mod tests {
     /// OAR-T-01, OAR-T-20, OAR-T-40, OAR-T-80, OAR-G-17: types that jobs cannot have here are refused by name.
     #[test]
     fn types_are_honoured_or_refused_by_name() {
-        for kind in ["deploy", "cosystem", "state=permissive"] {
+        for kind in ["deploy=standby", "cosystem=standby", "noop=standby", "token:abaqus=1", "state=permissive"] {
             let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
             assert_eq!(refusal.code, Code::Rule);
             assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
@@ -572,6 +667,60 @@ mod tests {
         );
     }
 
+    /// OAR-T-85: tokens are licences of the cluster.
+    #[test]
+    fn tokens_are_licences() {
+        let spec = job(&["-t", "token:matlab=2", "-l", "nodes=1", "-l", "core=2", "true"]);
+        let licences = spec.components[0].alternatives.iter().map(|way| way.licences.get("matlab").copied());
+        assert_eq!(licences.collect::<Vec<_>>(), [Some(2), Some(2)]);
+    }
+
+    /// OAR-T-50, OAR-T-60: the command runs on the first node that the job holds, or has a core of the host that is named for it;
+    /// nothing is done on the others.
+    #[test]
+    fn commands_run_on_a_host_apart() {
+        let alone = job(&["-t", "deploy", "-l", "nodes=2", "true"]);
+        assert_eq!((&alone.types[..], alone.components.len()), (&[JobType::HandsOff][..], 1));
+        let at = |host: &str| Some(Front { host: host.into(), queue: Some("front".into()) });
+        let line = ["-t", "cosystem", "-q", "default", "-a", "5", "-l", "nodes=2,walltime=1"];
+        let (jobs, warnings) = lowered_with(&[&line[..], &["true"]].concat(), true, at("n4")).expect("n4 is a node");
+        let [host, held] = &jobs[0].components[..] else { panic!("it has two parts: {:?}", jobs[0].components) };
+        assert_eq!((&jobs[0].types[..], warnings), (&[JobType::HandsOff][..], Vec::<String>::new()));
+        assert_eq!((host.queue.as_deref(), held.queue.as_deref()), (Some("front"), Some("default")));
+        assert!(matches!(host.launch.program, Program::Script { .. }) && held.launch.program == Program::None);
+        assert_eq!((host.dependencies.all_of.len(), held.dependencies.all_of.len()), (1, 0));
+        assert_eq!(host.alternatives[0].requests[0].nodes, ["n4"]);
+        let walltimes = [host, held].map(|part| part.alternatives[0].walltime_seconds);
+        assert_eq!(walltimes, [Some(3600), Some(3600)]);
+        assert!(jobs[0].environment.contains_key(dialect::FRONT));
+        let first_node = |more: &[&str], front| {
+            let line = [&["-t", "deploy", "-l", "nodes=1"], more].concat();
+            let (jobs, warnings) = lowered_with(&[&line[..], &["true"]].concat(), true, front).expect("it is accepted");
+            assert_eq!((jobs[0].components.len(), warnings.len()), (1, 1), "{warnings:?}");
+        };
+        first_node(&[], at("elsewhere"));
+        first_node(&["-t", "container"], at("n4"));
+        first_node(&["-r", "1970-01-13 00:00:00"], at("n4"));
+        first_node(&["--array", "2"], at("n4"));
+        let two = ["-t", "deploy", "-l", "nodes=1,walltime=1", "-l", "nodes=2,walltime=2", "true"];
+        let refusal = lowered_with(&two, true, at("n4")).expect_err("it has two walltimes").to_string();
+        assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-N-04, OAR-N-06: somebody's wish to delete the job is told by a notification of its own, with the reason.
+    #[test]
+    fn wishes_are_told() {
+        let spec = job(&["--notify", "[INFO,ERROR]exec:/bin/echo", "true"]);
+        let on: Vec<&[Occasion]> = spec.notifications.iter().map(|one| &one.on[..]).collect();
+        assert_eq!(on, [&[Occasion::EachTask, Occasion::Ended][..], &[Occasion::EachTask, Occasion::EndAsked]]);
+        let Sink::Exec(line) = &spec.notifications[1].sink else { panic!("it is a program") };
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", line]).env("MUSTER_EVENT", "end_asked").env("MUSTER_JOB_ID", "7");
+        command.env("MUSTER_REASON", "ann asked for its end");
+        let said = String::from_utf8(command.output().expect("there is a shell").stdout).expect("text");
+        assert_eq!(said, "7  INFO ann asked for its end\n");
+    }
+
     /// OAR-K-05: such a job is for nodes whose agent asks, and for those alone; files go only there.
     #[test]
     fn jobs_of_desktops_are_for_nodes_whose_agent_asks() {
@@ -599,6 +748,8 @@ mod tests {
                 parameters: Vec::new(),
                 starts_after_any_end: false,
                 now: 1_000_000,
+                front: None,
+                licences: BTreeMap::new(),
             };
             lower(&submission, &context, &mut Vec::new())
         };

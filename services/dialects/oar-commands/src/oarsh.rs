@@ -3,7 +3,7 @@
 
 use super::{
     ended::{Ended, Failure, print},
-    interactive,
+    interactive, jobs,
     lower::shell_words,
     site::Site,
 };
@@ -140,7 +140,7 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
     let is_host = |node: &str| node == line.host || line.host.split('.').next() == Some(node);
     let node = nodes.iter().find(|node| is_host(&node.node));
     let node = node.ok_or_else(|| failed(format_args!("'{}' is no node of job {job}", shown(&line.host))))?;
-    let spec = spec(&line, node, dialect::hosts(nodes));
+    let spec = spec(&line, node, dialect::hosts(nodes, jobs::is_apart(&detail)));
     let answer = site.client.launch_step(CommandId::new_now(), job, &spec, WAIT_SECONDS).map_err(failed)?;
     let address = StepAddress { job, run: answer.run, step: answer.step };
     let status = attend(site.client.another(), address, &spec, &Attendance::by("oarsh"));

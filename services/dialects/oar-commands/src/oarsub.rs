@@ -17,6 +17,7 @@ use muster_oar::{
     life::{
         connect::{self, Candidate},
         state::State,
+        target::Target,
     },
     options::{
         array,
@@ -35,7 +36,9 @@ use muster_oar::{
     text::{decimal, shown},
 };
 use muster_schemas::{
-    CommandId, JobId, domains,
+    CommandId, JobId,
+    cluster::{ClusterConfig, QueueSpec},
+    domains,
     job::{JobSpec, JobState, JobType},
     views::ErrorCode,
 };
@@ -91,7 +94,9 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         _ => Vec::new(),
     };
     let has_besteffort_class = submission.is(|kind| *kind == Kind::BestEffort) && makes_way(&mut site)?;
-    let starts_after_any_end = !submission.dependencies.is_empty() && starts_after_any_end(&mut site, &submission)?;
+    let config = site.client.config(Moment::Now)?;
+    let starts_after_any_end = !submission.dependencies.is_empty() && starts_after_any_end(&config, &submission);
+    let front = front(&config, &submission);
     let context = Context {
         cluster: &cluster,
         site_filter,
@@ -101,6 +106,8 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         parameters,
         now,
         starts_after_any_end,
+        front,
+        licences: config.licences,
     };
     let mut specs = lower::lower(&submission, &context, &mut warnings)?;
     if let Some(wanted) = &submission.stage_in {
@@ -198,17 +205,38 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
 /// The attribute of a queue that says when dependents start: `strict` or `always`.
 const DEPENDENCIES: &str = "oar.dependencies";
 
+/// The attributes of a queue with the hosts on which commands of these types run, and with the queue that the hosts serve, if
+/// that is another one.
+const DEPLOY_HOST: &str = "oar.deploy_host";
+const COSYSTEM_HOST: &str = "oar.cosystem_host";
+const FRONT_QUEUE: &str = "oar.front_queue";
+
+/// The queue of a submission.
+fn queue_of<'c>(config: &'c ClusterConfig, submission: &Submission) -> Option<&'c QueueSpec> {
+    let name = submission.queue.as_ref().unwrap_or(&config.settings.default_queue);
+    config.queues.iter().find(|queue| queue.name == *name)
+}
+
 /// Whether a dependent in its queue starts whatever became of the job before it: if the queue says so, and by default if quotas are
 /// in force (OAR-D-02, OAR-D-03).
-fn starts_after_any_end(site: &mut Site, submission: &Submission) -> Result<bool, ClientError> {
-    let config = site.client.config(Moment::Now)?;
-    let name = submission.queue.as_ref().unwrap_or(&config.settings.default_queue);
-    let queue = config.queues.iter().find(|queue| queue.name == *name);
-    Ok(match queue.and_then(|queue| queue.attributes.get(DEPENDENCIES)).map(String::as_str) {
+fn starts_after_any_end(config: &ClusterConfig, submission: &Submission) -> bool {
+    let queue = queue_of(config, submission);
+    match queue.and_then(|queue| queue.attributes.get(DEPENDENCIES)).map(String::as_str) {
         Some("always") => true,
         Some("strict") => false,
         _ => config.settings.quotas.is_some(),
-    })
+    }
+}
+
+/// The host that the queue of a job names for its type (OAR-T-50, OAR-T-60).
+fn front(config: &ClusterConfig, submission: &Submission) -> Option<lower::Front> {
+    let attributes = &queue_of(config, submission)?.attributes;
+    let key = match Target::of(&submission.types) {
+        Target::DeployHost => DEPLOY_HOST,
+        Target::CosystemHost => COSYSTEM_HOST,
+        Target::FirstNode | Target::Nowhere => return None,
+    };
+    Some(lower::Front { host: attributes.get(key)?.clone(), queue: attributes.get(FRONT_QUEUE).cloned() })
 }
 
 /// The container with this id or name. Those with names of their own are looked up when the job is submitted.

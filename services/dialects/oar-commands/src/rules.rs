@@ -8,13 +8,17 @@ use super::{
 use muster_cli::connection::ConnectionOptions;
 use muster_client::Moment;
 use muster_oar::{
-    options::rules::DEFAULT_RULES,
+    options::{
+        perl::{self, Text},
+        rules::DEFAULT_RULES,
+    },
     text::{decimal, shown},
 };
 use muster_schemas::{
     CommandId,
     filter::{FilterForm, FilterSpec},
 };
+use std::io::Read as _;
 
 const OPTIONS: [Known; 17] = [
     ('S', "show-all", Takes::Nothing),
@@ -138,9 +142,31 @@ fn new(site: &mut Site, words: &Words, own: Option<&FilterSpec>) -> Ended {
     Ok(0)
 }
 
-/// The program of a rule. It is run on other hosts, so nothing here is asked about it.
+/// The longest rule that is looked at, in bytes.
+const LONGEST_RULE: u64 = 1 << 20;
+
+/// Why a file with a rule of OAR is no program; `None` for a program, and for a file that is not here.
+fn why_not(path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(LONGEST_RULE).read_to_end(&mut bytes).ok()?;
+    Some(match perl::recognised(&String::from_utf8_lossy(&bytes)) {
+        Text::Default(known) => {
+            format!("it is a default rule of OAR, which {}. Here that is {}", known.meaning, known.instead)
+        }
+        Text::Rule(line, word) => format!(
+            "it is a rule in Perl (line {line}: {word}), which is not run here. Write it as a program, a submission filter, and \
+             name that"
+        ),
+        Text::Program | Text::Other => return None,
+    })
+}
+
+/// The program of a rule. It is run on other hosts, so nothing but its text is asked here, if it has one.
 fn program(words: &Words) -> Result<String, Failure> {
     let path = words.value("from-file").ok_or_else(|| Failure::new("-r names the program; nothing was changed"))?;
+    if let Some(why) = why_not(path) {
+        return Err(Failure::new(format_args!("{}: {why}; nothing was changed", shown(path))));
+    }
     let is_right = path.starts_with('/') && !path.contains(char::is_control);
     let wrong = || {
         Failure::new(format_args!(

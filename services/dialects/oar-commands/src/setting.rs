@@ -183,7 +183,7 @@ impl Change {
         }
         configure(site, &with_properties(specs))?;
         for (name, value) in &settings {
-            let value = value.as_ref().map_or_else(|| "NULL".to_owned(), super::cluster::text);
+            let value = value.as_ref().map_or_else(|| "NULL".to_owned(), muster_oar::resources::value::property_text);
             print(&format!("Set property {name} to {value} on {}\n", listed(nodes)));
         }
         Ok(())

@@ -6,6 +6,7 @@ pub mod getopt;
 pub mod keys;
 pub mod notify;
 pub mod output;
+pub mod perl;
 pub mod reservation;
 pub mod rules;
 pub mod script;

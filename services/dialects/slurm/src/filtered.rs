@@ -73,7 +73,7 @@ fn nodes(requests: &[Request]) -> Option<String> {
         let level = request.path.iter().find(|part| part.level == Level::Node)?;
         match level.count {
             Count::Range { min, max } => Some((min, max)),
-            Count::All | Count::Best => None,
+            Count::All | Count::Best | Count::BestHalf => None,
         }
     });
     let counts: Vec<(u32, u32)> = counts.collect::<Option<_>>()?;

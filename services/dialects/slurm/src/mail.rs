@@ -39,6 +39,7 @@ pub fn verb(item: &NotifyItem) -> &'static str {
         (Occasion::Suspended, _) if item.event == "resumed" => "Resumed",
         (Occasion::Suspended, _) => "Suspended",
         (Occasion::Held, _) if item.event == "released" => "Released",
+        (Occasion::EndAsked, _) => "Cancelling",
         (Occasion::Held | Occasion::EachTask, _) => "Held",
     }
 }

@@ -4,7 +4,11 @@ mod coordinators;
 pub(crate) mod entering;
 
 use crate::{
-    accounts::{Accounts, Charge, decide::entering::Entering, validate::validate_change},
+    accounts::{
+        Accounts, Charge,
+        decide::entering::Entering,
+        validate::{require_class, validate_change},
+    },
     decide::{Access, Decision, conflict, invalid, not_found},
     jobs::decide::select::{self, Target},
     validate,
@@ -80,7 +84,8 @@ fn same<K: Ord + fmt::Display, T: PartialEq>(
     }
 }
 
-/// Puts waiting components into another class (SL-C-36).
+/// Puts components into another class: waiting ones (SL-C-36), and by operators also those of a job that has started, whatever
+/// limits the class has (OAR-T-26).
 pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) -> Result<Decision, Refusal> {
     validate::name("class", class)?;
     let (mut entering, mut apart) = (Entering::default(), select::Apart::default());
@@ -94,8 +99,14 @@ pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
             Target::Component(job, component) => (job, Some(component)),
             Target::Job(job) | Target::Array(job) => (job, None),
         };
+        let changed = || vec![Event::ClassChanged { job: target.id(), component, class: class.to_owned() }];
+        if job.is_finished() {
+            return Err(conflict(format!("job {} is over; its class stays", job.id)));
+        }
         if !job.is_waiting() {
-            return Err(conflict(format!("job {} no longer waits; its class stays", job.id)));
+            access.require_operator("change the class of a job that has started")?;
+            require_class(access.state.accounts(), class)?;
+            return Ok(changed());
         }
         let concerns = |number: usize| component.is_none_or(|only| only as usize == number);
         let moved = |number: usize, charge: Charge| match concerns(number) {
@@ -103,6 +114,6 @@ pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
             false => charge,
         };
         entering.check_moved(access, job, concerns, moved)?;
-        Ok(vec![Event::ClassChanged { job: target.id(), component, class: class.to_owned() }])
+        Ok(changed())
     })
 }

@@ -17,7 +17,7 @@ use crate::{
 use muster_schemas::{
     address,
     command::Refusal,
-    job::{ArraySpec, Checkpoint, Component, JobSpec, Launch, Notification, Program, Sink},
+    job::{ArraySpec, Checkpoint, Component, JobSpec, JobType, Launch, Notification, Program, Sink},
 };
 use std::collections::BTreeMap;
 
@@ -48,6 +48,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    hands_off(spec)?;
     quotas::validate::of_job(spec)?;
     fixed::validate::of_job(spec)?;
     sharing::validate::of_job(spec)?;
@@ -57,6 +58,18 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     attributes(&spec.attributes)?;
     dialect(spec.dialect.as_deref())?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+}
+
+/// A job that leaves its nodes alone runs nothing but a script on the first one (OAR-T-50, OAR-T-60).
+fn hands_off(spec: &JobSpec) -> Result<(), Refusal> {
+    let is_of_nodes = |component: &Component| matches!(component.launch.program, Program::Tasks { .. });
+    if spec.types.contains(&JobType::HandsOff) && spec.components.iter().any(is_of_nodes) {
+        let name = shown(&spec.name);
+        return invalid(format!(
+            "types: job `{name}` leaves its nodes alone, and runs tasks on them; give it a script"
+        ));
+    }
+    Ok(())
 }
 
 fn carried_bytes(spec: &JobSpec) -> usize {

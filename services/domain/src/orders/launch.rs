@@ -6,17 +6,20 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    JobId, PartId, StepId,
+    JobId, NodeId, PartId, StepId,
     cluster::ClusterSettings,
     event::{Owner, TraceContext},
-    job::{JobSpec, Launch, Program},
+    job::{JobSpec, JobType, Launch, Program},
     node::{
-        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode,
+        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, NodeFacts, OrderNode,
         RESTART_COUNT_VARIABLE, node_cores_text,
     },
-    resources::{ComponentPlacement, Placement},
+    resources::{ComponentPlacement, NodeShare, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Facts shared by the launches of all parts of a run.
 #[derive(Debug)]
@@ -76,16 +79,50 @@ pub struct RunNodes {
 
 impl RunNodes {
     pub(crate) fn of(state: &State, run: &Run) -> Self {
-        let tasks = run.placement.shares().map(|share| share.tasks);
         let (mut first_ranks, mut total_tasks) = (Vec::with_capacity(run.parts.len()), 0_u32);
-        let node = |(part, tasks): (&Part, u32)| {
+        let describes = state.job(run.job).is_some_and(|job| job.types().contains(&JobType::DescribesNodes));
+        let mut facts = if describes { facts(state, run) } else { BTreeMap::new() };
+        let node = |(part, share): (&Part, &NodeShare)| {
             first_ranks.push(total_tasks);
-            total_tasks = total_tasks.saturating_add(tasks);
-            OrderNode { name: state.node_name(part.node).into_owned(), tasks, component: part.component }
+            total_tasks = total_tasks.saturating_add(share.tasks);
+            OrderNode {
+                name: state.node_name(part.node).into_owned(),
+                tasks: share.tasks,
+                component: part.component,
+                facts: facts.remove(&(part.node, part.component)),
+            }
         };
-        let nodes = Arc::new(run.parts.iter().zip(tasks).map(node).collect());
+        let nodes = Arc::new(run.parts.iter().zip(run.placement.shares()).map(node).collect());
         Self { nodes, first_ranks, total_tasks }
     }
+}
+
+/// What the nodes of a run are, for files about them (OAR-J-15).
+fn facts(state: &State, run: &Run) -> BTreeMap<(NodeId, u32), Box<NodeFacts>> {
+    let of_run: BTreeSet<NodeId> = run.nodes().collect();
+    let mut before: BTreeMap<NodeId, (u64, u64)> = BTreeMap::new();
+    let (mut cores, mut sockets) = (0_u64, 0_u64);
+    for node in state.nodes() {
+        if of_run.contains(&node.id) {
+            before.insert(node.id, (cores, sockets));
+        }
+        cores += u64::from(node.spec.cores);
+        sockets += u64::from(node.spec.sockets.max(1).min(node.spec.cores));
+    }
+    let of_part = |(part, share): (&Part, &NodeShare)| {
+        let spec = &state.node(part.node)?.spec;
+        let (cores_before, sockets_before) = *before.get(&part.node)?;
+        let facts = NodeFacts {
+            properties: spec.properties.clone(),
+            cores: share.cores.clone(),
+            all_cores: spec.cores,
+            sockets: spec.sockets.max(1),
+            cores_before,
+            sockets_before,
+        };
+        Some(((part.node, part.component), Box::new(facts)))
+    };
+    run.parts.iter().zip(run.placement.shares()).filter_map(of_part).collect()
 }
 
 /// A launch on one node, except what only the log knows.

@@ -9,7 +9,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::NodeExit,
-    job::{Outcome, Usage},
+    job::{JobType, Outcome, Usage},
     resources::{IndexSet, Placement},
 };
 use std::sync::Arc;
@@ -49,10 +49,10 @@ impl State {
         self.charge_owner(id, now);
         self.note_chosen_by_load(placement);
         let timeout = self.launch_timeout(placement);
-        let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
+        let hands_off = self.job(id).is_some_and(|job| job.types().contains(&JobType::HandsOff));
+        let mut run = Run::new(run, id, placement, (now, self.sequence), (timeout, hands_off));
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
-        let waits_for_nodes = placement.nodes().any(|node| !self.is_awake(node));
-        run.waits_for_nodes = waits_for_nodes;
+        run.waits_for_nodes = placement.nodes().any(|node| !self.is_awake(node));
         if run.waits_for_nodes {
             self.power.waiting.insert(run.id);
         }

@@ -180,7 +180,7 @@ fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
 fn has_started(part: &Part) -> bool {
     match &part.state {
         PartState::Launching => false,
-        PartState::Started => true,
+        PartState::Started | PartState::Held => true,
         PartState::Ended(exit) => exit.started.is_some(),
     }
 }

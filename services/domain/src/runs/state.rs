@@ -98,21 +98,24 @@ pub enum PartState {
     Started,
     /// It is over.
     Ended(Box<NodeExit>),
+    /// Its node is held and gets no orders ([`JobType::HandsOff`](muster_schemas::job::JobType::HandsOff)).
+    Held,
 }
 
 impl Run {
+    /// The run of a job that has just got its resources. If it is `hands_off`, only its first part gets orders.
     pub(crate) fn new(
         id: RunId,
         job: JobId,
         placement: &Arc<Placement>,
         (now, since): (Timestamp, Sequence),
-        launch_timeout: u32,
+        (launch_timeout, hands_off): (u32, bool),
     ) -> Self {
-        let parts = placement.shares_by_component().map(|(component, share)| Part {
+        let parts = placement.shares_by_component().enumerate().map(|(at, (component, share))| Part {
             node: share.node,
             component,
             since,
-            state: PartState::Launching,
+            state: if hands_off && at > 0 { PartState::Held } else { PartState::Launching },
         });
         Self {
             id,
@@ -296,8 +299,8 @@ impl Part {
         self.state == PartState::Started
     }
 
-    /// Whether it has ended.
+    /// Whether nothing of it runs any more: it has ended, or never does anything.
     pub fn has_ended(&self) -> bool {
-        matches!(self.state, PartState::Ended(_))
+        matches!(self.state, PartState::Ended(_) | PartState::Held)
     }
 }

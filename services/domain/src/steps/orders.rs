@@ -71,6 +71,7 @@ impl StepRecord {
             name: place.node.clone(),
             tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
             component: group.component,
+            facts: None,
         });
         let nodes = Arc::new(nodes.collect());
         let places =

@@ -106,6 +106,7 @@ impl TaskSketch {
             name: name.clone(),
             tasks: u32::from(at == 0),
             component: 0,
+            facts: None,
         });
         let walltime_seconds = match task.kind {
             TaskKind::NodeRelease => {

@@ -778,3 +778,23 @@ fn a_job_that_makes_way_has_the_grace_of_its_class() {
     assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[part]), [stop]);
     cluster.assert_replays();
 }
+
+/// OAR-T-26: operators put a job that runs into another class, and back; its owner does not, and a job that is over stays.
+#[test]
+fn operators_change_the_class_of_a_job_that_runs() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    cluster.ok(&user("oper"), change(vec![class(ClassSpec { name: "besteffort".into(), ..ClassSpec::default() })]));
+    let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    let run = cluster.start(id, &["node1"], 1);
+    let to = |class: &str| Command::ChangeClass { jobs: ids(&[id]), class: class.into() };
+    cluster.refused(&user("ada"), to("besteffort"), RefusalCode::PermissionDenied, "class of a job that has started");
+    cluster.refused(&user("oper"), to("nothing"), RefusalCode::NotFound, "class: `nothing` does not exist");
+    let class_of = |cluster: &Cluster| cluster.state.job(id).unwrap().lead().class().map(|class| class.to_string());
+    cluster.ok(&user("oper"), to("besteffort"));
+    assert_eq!(class_of(&cluster).as_deref(), Some("besteffort"));
+    cluster.ok(&user("oper"), to("normal"));
+    assert_eq!(class_of(&cluster).as_deref(), Some("normal"));
+    cluster.end(run, "node1", muster_schemas::job::ExitStatus::Code(0));
+    cluster.refused(&user("oper"), to("besteffort"), RefusalCode::Conflict, "is over");
+    cluster.assert_replays();
+}

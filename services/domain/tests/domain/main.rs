@@ -14,6 +14,7 @@ mod digest;
 mod filters;
 mod fixed;
 mod growth;
+mod hands_off;
 mod jobs;
 mod lending;
 mod lists;

@@ -136,3 +136,29 @@ fn a_job_that_wants_none_gets_none() {
     let job = cluster.submit("ada", job(1, 1));
     assert_eq!(items_of(&mut cluster, |cluster| cluster.run_through(job, 0)), []);
 }
+
+/// OAR-N-04, OAR-N-06: who asks for the end of a job is told, once, before the end of one that runs and with the end of one that
+/// waits; nobody is told of ends that nobody asked for.
+#[test]
+fn wishes_to_end_a_job_are_told_with_who_has_them() {
+    let mut cluster = Cluster::new();
+    let on: [&[Occasion]; 2] = [&[Occasion::Ended], &[Occasion::EndAsked]];
+    let running = cluster.submit("ada", notifying(job(1, 1), &on));
+    let run = cluster.start(running, &["node1"], 1);
+    let cancel = |job| Command::Cancel { jobs: ids(&[job]) };
+    let items = items_of(&mut cluster, |cluster| drop(cluster.ok(&user("oper"), cancel(running))));
+    assert_eq!(told(&items), [(1, Occasion::EndAsked, "end_asked")]);
+    assert_eq!((items[0].why.as_deref(), items[0].outcome.as_ref()), (Some("oper asked for its end"), None));
+    let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+    let ended = Command::NodeEnded { part: PartId::new(run, 0), exit: killed };
+    let items = items_of(&mut cluster, |cluster| drop(cluster.ok(&executor("node1"), ended)));
+    assert_eq!(told(&items), [(0, Occasion::Ended, "cancelled")]);
+    assert_eq!(items[0].why, None);
+
+    let waiting = cluster.submit("ada", notifying(job(1, 1), &on));
+    let items = items_of(&mut cluster, |cluster| drop(cluster.ok(&user("ada"), cancel(waiting))));
+    assert_eq!(told(&items), [(0, Occasion::Ended, "cancelled"), (1, Occasion::EndAsked, "end_asked")]);
+    let by_itself = cluster.submit("ada", notifying(job(1, 1), &on));
+    let items = items_of(&mut cluster, |cluster| cluster.run_through(by_itself, 0));
+    assert_eq!(told(&items), [(0, Occasion::Ended, "completed")]);
+}

@@ -72,6 +72,7 @@ fn launch_by_look(state: &State, run: &Run, part: &Part, spec: &JobSpec) -> Opti
         name: state.node_name(part.node).into_owned(),
         tasks: *tasks,
         component: part.component,
+        facts: None,
     });
     let alternative = component.alternatives.get(placed.alternative as usize);
     Some(LaunchOrder {

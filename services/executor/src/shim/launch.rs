@@ -17,7 +17,10 @@ use crate::{
     containment::{Containment, DeviceNumber},
     environment::{self, OwnValue},
     host::Host,
-    spool::{DIALECT_NODE_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
+    spool::{
+        DIALECT_NODE_FILE, DIALECT_PROPERTY_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give,
+        overwrite,
+    },
 };
 use muster_dialect::Dialect;
 use muster_schemas::{
@@ -37,6 +40,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::PermissionsExt,
+    path::Path,
     rc::Rc,
 };
 
@@ -113,7 +117,16 @@ fn open_management(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<
 fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<(), String> {
     let make = || -> io::Result<()> {
         let of_dialect = dialect.and_then(|dialect| dialect.node_file(&spooled.order)).map(|(_, text)| text);
-        let files = [(NODE_FILE, Some(environment::node_file(&spooled.order))), (DIALECT_NODE_FILE, of_dialect)];
+        let properties = dialect.and_then(|dialect| dialect.property_file(&spooled.order));
+        if properties.is_none() && dialect.is_some_and(|dialect| dialect.property_file_variable().is_some()) {
+            // That of an earlier run describes other resources.
+            removed(&folder.file(DIALECT_PROPERTY_FILE))?;
+        }
+        let files = [
+            (NODE_FILE, Some(environment::node_file(&spooled.order))),
+            (DIALECT_NODE_FILE, of_dialect),
+            (DIALECT_PROPERTY_FILE, properties),
+        ];
         for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
             let file = folder.file(name);
             overwrite(&file, 0o600, text.as_bytes())?;
@@ -132,6 +145,14 @@ fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&d
         }
     };
     make().map_err(|error| format!("the run's files cannot be made in {}: {error}", folder.path().display()))
+}
+
+/// Removes a file that may not be there.
+fn removed(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The script and its arguments, if it runs on this node: the first of its component.

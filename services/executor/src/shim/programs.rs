@@ -5,7 +5,7 @@ use super::{
     files::plain,
     login::after_login,
 };
-use crate::spool::{DIALECT_NODE_FILE, RunFolder, SpooledOrder};
+use crate::spool::{DIALECT_NODE_FILE, DIALECT_PROPERTY_FILE, RunFolder, SpooledOrder};
 use muster_dialect::{Dialect, Host};
 use muster_schemas::time::Timestamp;
 use nix::unistd::fchdir;
@@ -34,6 +34,12 @@ pub(super) fn added_by(
         let path = folder.file(DIALECT_NODE_FILE).to_string_lossy().into_owned();
         let names = dialect.node_file_aliases().iter().copied().chain([variable]);
         added.set.extend(names.map(|name| (name.to_owned(), path.clone())));
+    }
+    if let Some(variable) = dialect.property_file_variable() {
+        let file = folder.of_launch(order.part).file(DIALECT_PROPERTY_FILE);
+        if file.exists() {
+            added.set.insert(variable.to_owned(), file.to_string_lossy().into_owned());
+        }
     }
     added.set
 }

@@ -211,7 +211,7 @@ impl Node {
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             working_directory: self.work("").to_str().unwrap().into(),
             umask: None,
-            nodes: vec![OrderNode { name: NODE.into(), tasks: 1, component: 0 }].into(),
+            nodes: vec![OrderNode { name: NODE.into(), tasks: 1, component: 0, facts: None }].into(),
             node_index: 0,
             first_rank: 0,
             total_tasks: 1,

@@ -53,7 +53,7 @@ impl Size {
         for part in &request.path {
             let least = match part.count {
                 Count::Range { min, .. } => min,
-                Count::All | Count::Best => 1,
+                Count::All | Count::Best | Count::BestHalf => 1,
             };
             product = product.saturating_mul(u64::from(least));
             match part.level {

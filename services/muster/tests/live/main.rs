@@ -21,6 +21,7 @@ mod oar_clients;
 mod oar_containers;
 mod oar_nodes;
 mod oar_sharing;
+mod oar_types;
 mod oar_users;
 mod openapi;
 mod pbs;

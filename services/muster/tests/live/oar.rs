@@ -242,7 +242,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -p \"bogus = 1\" true", 8, "no property is called 'bogus' (job id -5)"),
         ("oarsub -p \"core < 3\" true", 8, "is not supported"),
         ("oarsub -q nope true", 8, "no queue is called 'nope' (job id -8)"),
-        ("oarsub -t cosystem true", 8, "-t cosystem: is not supported"),
+        ("oarsub -t cosystem=standby true", 8, "-t cosystem=standby: is not supported"),
         ("oarsub -t besteffort true", 8, "needs a service class 'besteffort'"),
         ("oarsub -t bogus true", 8, "no type is called 'bogus'"),
         ("oarsub --array 0 true", 6, "--array: "),
@@ -258,7 +258,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -a 99 true", 8, "job 99"),
         ("oarnodes nope", 1, "no node is called 'nope'"),
         ("oarstat --gantt x", 1, "Bad syntax for --gantt"),
-        ("oardel -b 1", 8, "is not supported"),
+        ("oardel --force-terminate-finishing-job 1", 8, "is not supported"),
     ] {
         let line = line.replace("exec:/bin/x;y", "'exec:/bin/x;y'");
         let (exit, error) = site.fails(&line);
@@ -305,6 +305,23 @@ fn signals_reach_the_command() {
     site.ok(&format!("oarsub -l walltime=0:0:5 --checkpoint 4 '{trap}'"));
     site.system.wait_until("it saves before its end", || said(2).contains("saved"));
     wait_for(&site, 2, "Error");
+}
+
+/// OAR-J-10: a shell whose terminal goes away while it waits never runs, and its place is free.
+#[test]
+fn a_waiting_shell_that_is_given_up_never_runs() {
+    let site = site();
+    site.ok("oarsub -l nodes=4,walltime=1 'while ! test -e go; do sleep 0.05; done'");
+    wait_for(&site, 1, "Running");
+    let mut terminal = site.spawn("script -qec 'oarsub -I -l nodes=4,walltime=2' /dev/null");
+    site.system.wait_until("the shell waits", || site.ok("oarstat").lines().count() == 4);
+    terminal.kill().and_then(|()| terminal.wait()).expect("it runs");
+    wait_for(&site, 2, "Error");
+    site.system.write("go", "");
+    wait_for(&site, 1, "Terminated");
+    site.ok("oarsub -l nodes=4 true");
+    wait_for(&site, 3, "Terminated");
+    assert!(!site.ok("oarstat -f -j 2").contains("assigned_hostnames = node"), "it had nothing");
 }
 
 /// OAR-J-08, OAR-J-12: a shell in a job has its variables and all its nodes, and the job ends with it.

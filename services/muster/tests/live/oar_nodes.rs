@@ -176,6 +176,14 @@ fn rules_are_shown_and_the_site_has_one_of_its_own() {
     assert_eq!(listed.matches("RULE #").count(), 14, "{listed}");
     let (status, error) = site.fails("oaradmissionrules -n -r rule.pl");
     assert!(status == 1 && error.contains("absolute path"), "{error}");
+    site.system.write("rule_2", "die ('no') if ( $user eq \"root\" or $user eq \"oar\" );\n");
+    site.system.write("rule_40", "# ours\nif ($project eq '') { die 'no project' }\n");
+    for (rule, text) in
+        [("rule_2", "which keeps root and oar from submitting"), ("rule_40", "in Perl (line 2: $project)")]
+    {
+        let (status, error) = site.fails(&format!("oaradmissionrules -n -r {rule}"));
+        assert!(status == 1 && error.contains(text) && error.contains("nothing was changed"), "{error}");
+    }
     let rule = "#!/bin/sh\ngrep -q 'Name=\"good' \"$1\" && exit 0\n\
                 echo message=names begin with good >$MUSTER_RESULT_FILE\nexit 2\n";
     site.system.write("rule", rule);

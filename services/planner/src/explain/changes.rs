@@ -307,7 +307,7 @@ fn node_count(request: &Request) -> Option<u32> {
     let part = request.path.iter().find(|part| part.level == Level::Node)?;
     match part.count {
         Count::Range { min, .. } => Some(min),
-        Count::All | Count::Best => None,
+        Count::All | Count::Best | Count::BestHalf => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests whose path goes inside nodes: a number of sockets, cores or GPUs inside each outer part.
 
-use super::{Demand, Part, bounds, tasks::deal_evenly};
+use super::{Demand, Part, bounds, scope::of_found, tasks::deal_evenly};
 use crate::free::FreeNode;
 use muster_schemas::resources::{Count, IndexSet, Level, LevelCount};
 
@@ -23,6 +23,7 @@ pub(super) fn on_nodes<'f, 'a>(
             parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
         }
     }
+    parts.truncate(of_found(count, parts.len()));
     if parts.len() < least as usize {
         return None;
     }
@@ -40,18 +41,25 @@ pub(super) fn across_nodes<'f, 'a>(
     let (step, inner) = path.split_first()?;
     let there_are: u64 = nodes.iter().map(|node| u64::from(number_of(&step.level, node))).sum();
     let (least, most) = bounds(count, usize::try_from(there_are).unwrap_or(usize::MAX));
-    let mut parts = Vec::new();
-    let mut units = 0;
-    for node in nodes {
-        if units == most {
-            break;
+    let up_to = |most: u32| {
+        let mut parts = Vec::new();
+        let mut units = 0;
+        for node in nodes {
+            if units == most {
+                break;
+            }
+            let cores = demand.usable_cores(node);
+            let taken = take_units(demand, &step.level, (1, most - units), inner, node, &cores);
+            if let Some(taken) = taken.filter(|taken| has_cores_for_a_task(demand, tasks, taken)) {
+                units += taken.units;
+                parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
+            }
         }
-        let cores = demand.usable_cores(node);
-        let taken = take_units(demand, &step.level, (1, most - units), inner, node, &cores);
-        if let Some(taken) = taken.filter(|taken| has_cores_for_a_task(demand, tasks, taken)) {
-            units += taken.units;
-            parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
-        }
+        (parts, units)
+    };
+    let (mut parts, mut units) = up_to(most);
+    if count == Count::BestHalf {
+        (parts, units) = up_to(of_found(count, units));
     }
     if units < least {
         return None;
@@ -80,7 +88,12 @@ fn take_inside(demand: &Demand, path: &[LevelCount], node: &FreeNode, region: &I
         return enough.then_some(Taken { units: 1, cores, gpus: 0 });
     };
     let counts = bounds(step.count, number_of(&step.level, node) as usize);
-    take_units(demand, &step.level, counts, inner, node, region)
+    let taken = take_units(demand, &step.level, counts, inner, node, region)?;
+    match of_found(step.count, taken.units) {
+        0 => None,
+        units if units == taken.units => Some(taken),
+        units => take_units(demand, &step.level, (units, units), inner, node, region),
+    }
 }
 
 /// From `least` to `most` of a level of the region.

@@ -28,7 +28,15 @@ pub(super) fn bounds(count: Count, there_are: usize) -> (u32, u32) {
     match count {
         Count::Range { min, max } => (min.max(1), max.max(1).min(there_are)),
         Count::All => (there_are.max(1), there_are),
-        Count::Best => (1, there_are),
+        Count::Best | Count::BestHalf => (1, there_are),
+    }
+}
+
+/// How many are taken of those that were found: all, unless half of the best is asked for, which can be none (OAR-R-10).
+pub(super) fn of_found<N: std::ops::Div<Output = N> + From<u8>>(count: Count, found: N) -> N {
+    match count {
+        Count::BestHalf => found / N::from(2),
+        _ => found,
     }
 }
 

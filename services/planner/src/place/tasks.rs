@@ -1,6 +1,6 @@
 //! Requests whose path ends at nodes: a number of tasks, and each node takes what it can.
 
-use super::{Demand, Part, bounds};
+use super::{Demand, Part, bounds, scope::of_found};
 use crate::free::FreeNode;
 use muster_schemas::resources::Count;
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ pub(super) fn on_nodes<'f, 'a>(
     // More nodes than tasks only if they are asked for; those beyond the tasks are held without one.
     let most = tasks.map_or(most, |tasks| most.min(tasks.max(least)));
     let able: Vec<_> = nodes.iter().map(|node| (*node, demand.max_tasks(node))).filter(|(_, room)| *room > 0).collect();
-    let wanted = (most as usize).min(able.len());
+    let wanted = of_found(count, (most as usize).min(able.len()));
     if wanted < least as usize {
         return None;
     }

@@ -10,8 +10,8 @@ use muster_schemas::{
     node::GpuReport,
     policy::{Backfill, BackfillMode, Limit, LimitPer, Policy},
     resources::{
-        Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, NodeSpec, Per, PropertyValue, Relation,
-        Request, Sharing,
+        Alternative, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeSpec, Per, PropertyValue,
+        Relation, Request, Sharing,
     },
 };
 
@@ -88,6 +88,38 @@ fn a_range_of_nodes_takes_what_can_be_had() {
     assert_eq!(shares_of(&mut world, job(request)).len(), 3);
     let request = Request { path: range(2, 3), ..Request::default() };
     assert_eq!(waits(&mut world, job(request)), resources("cores"));
+}
+
+/// OAR-R-10: half of the best, rounded down, at least one, at every level.
+#[test]
+fn half_of_the_best_is_rounded_down_and_at_least_one() {
+    let cores_in = |text: &str| text.parse::<IndexSet>().expect("a set").len();
+    let half = |level: Level| counts([(level, Count::BestHalf)]);
+    let asks = |path| job(Request { path, ..Request::default() });
+    let placed = |nodes_there: u32, path| {
+        let mut world = World::new(nodes(nodes_there, 2));
+        let shares = shares_of(&mut world, asks(path));
+        (shares.len(), shares.iter().map(|(_, cores, _)| cores_in(cores)).sum::<u64>())
+    };
+    assert_eq!(placed(5, half(Level::Node)), (2, 2));
+    assert_eq!(placed(3, half(Level::Core)), (2, 3));
+    let inside = counts([(Level::Node, Count::exactly(2)), (Level::Core, Count::BestHalf)]);
+    assert_eq!(placed(3, inside), (2, 2));
+    let around = counts([(Level::Node, Count::BestHalf), (Level::Core, Count::exactly(2))]);
+    assert_eq!(placed(3, around), (1, 2));
+    let groups: Vec<NodeSpec> = (1..=5)
+        .map(|number| {
+            let mut spec = node(&format!("n{number}"), 1, 8);
+            spec.properties.insert("rack".into(), PropertyValue::Text(format!("r{number}")));
+            spec
+        })
+        .collect();
+    let mut world = World::new(groups);
+    let path = counts([(Level::Group("rack".into()), Count::BestHalf), (Level::Node, Count::exactly(1))]);
+    assert_eq!(shares_of(&mut world, asks(path)).len(), 2);
+    let mut world = World::new(nodes(1, 2));
+    world.submit(asks(half(Level::Node)));
+    assert_eq!(world.settle(), [], "half of one is none");
 }
 
 #[test]

@@ -86,11 +86,11 @@ pub(super) fn size(requests: &[&Request]) -> Size {
     };
     let least = |count: Count| match count {
         Count::Range { min, .. } => u64::from(min),
-        Count::All | Count::Best => 1,
+        Count::All | Count::Best | Count::BestHalf => 1,
     };
     let most = |count: Count| match count {
         Count::Range { max, .. } => u64::from(max),
-        Count::All | Count::Best => u64::from(demand::MOST_UNITS),
+        Count::All | Count::Best | Count::BestHalf => u64::from(demand::MOST_UNITS),
     };
     let min = sum(least);
     Size { unit: UnitType::Core, min, max: sum(most).max(min) }

@@ -94,10 +94,14 @@ pub fn node_file(table: &Table, resources: &BTreeSet<u32>, form: &NodeFile) -> V
 pub fn property_file(table: &Table, resources: &BTreeSet<u32>) -> Vec<String> {
     let line = |id: &u32| {
         let values = table.resource(*id)?.values().iter().filter(|(name, _)| !is_system(name));
-        let pairs: Vec<String> = values.map(|(name, value)| pair(name, &value.to_string())).collect();
-        Some(pairs.join(", "))
+        Some(property_line(&values.map(|(name, value)| (name.clone(), value.to_string())).collect()))
     };
     resources.iter().filter_map(line).collect()
+}
+
+/// A line of that file.
+pub fn property_line(values: &BTreeMap<String, String>) -> String {
+    values.iter().map(|(name, value)| pair(name, value)).collect::<Vec<_>>().join(", ")
 }
 
 fn pair(name: &str, value: &str) -> String {

@@ -1,5 +1,6 @@
 //! Typed values of properties.
 
+use muster_schemas::resources::PropertyValue;
 use std::fmt;
 
 /// The longest text of a property, in bytes.
@@ -62,5 +63,14 @@ impl fmt::Display for Value {
             Self::Integer(number) => write!(f, "{number}"),
             Self::Text(text) => f.write_str(text),
         }
+    }
+}
+
+/// The value of a property of a node as OAR writes it: yes and no are texts there.
+pub fn property_text(value: &PropertyValue) -> String {
+    match value {
+        PropertyValue::Flag(true) => "YES".to_owned(),
+        PropertyValue::Flag(false) => "NO".to_owned(),
+        other => other.to_string(),
     }
 }

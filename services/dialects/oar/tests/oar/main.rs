@@ -2,6 +2,7 @@
 //! to W12 are its worked examples.
 
 mod filters;
+mod launches;
 mod life;
 mod matches;
 mod options;

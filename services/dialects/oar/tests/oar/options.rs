@@ -620,3 +620,38 @@ proptest! {
         let _ = date::written(now, &zone);
     }
 }
+
+/// OAR-C-07: default rules of OAR are known by their text, with what does the same here; others are told by the line that reaches
+/// for the job, and programs are none of them.
+#[test]
+fn rules_in_perl_are_recognised() {
+    use muster_oar::options::perl::{KNOWN, Text, recognised};
+    let default = |text: &str| match recognised(text) {
+        Text::Default(known) => known.instead,
+        other => panic!("{text}: {other:?}"),
+    };
+    for (text, instead) in [
+        ("# Title: default queue\nif (not defined($queue_name)) {$queue_name=\"default\";}", "rule #1, default_queue"),
+        ("die (\"no\") if ( $user eq \"root\" or $user eq \"oar\" );", "rule #2; name others in a filter"),
+        ("$jobproperties_applied_after_validation = \"drain='NO'\";", "rule #3"),
+        ("my @bad_resources = (\"type\",\"state\");\nforeach my $mold (@{$ref_resource_list}){}", "rule #5"),
+        ("my @bad_resources = (\"cpu\",\"core\");\nif (grep(/^deploy$/, @{$type_list})){ die }", "rule #8"),
+        (
+            "if (grep(/^besteffort$/, @{$type_list}) and not $queue_name eq \"besteffort\"){ $queue_name = \"besteffort\"; }",
+            "rule #6",
+        ),
+        ("if (open(FILE, \"< $ENV{HOME}/unlimited_reservation.users\")){ }", "rule #10"),
+        (
+            "my $max_walltime = OAR::IO::sql_to_duration(\"12:00:00\");\nif ($jobType eq \"INTERACTIVE\"){ }",
+            "rule #11, 12 hours",
+        ),
+        ("my $default_wall = OAR::IO::sql_to_duration(\"2:00:00\");", "rule #12, 2 hours"),
+    ] {
+        assert_eq!(default(text), instead, "{text}");
+    }
+    let own = "# our rule\n\nif ($project eq 'x') { die 'no' }\n";
+    assert_eq!(recognised(own), Text::Rule(3, "$project"));
+    assert_eq!(recognised("#!/usr/bin/perl\nprint $user;"), Text::Program);
+    assert_eq!(recognised("Dear all, \u{0}"), Text::Other);
+    assert_eq!(KNOWN.len(), 17);
+}

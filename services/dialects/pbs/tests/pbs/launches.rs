@@ -19,7 +19,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 fn order(line: &str, nodes: &[(&str, u32)]) -> LaunchOrder {
     let spec = submission(line).unwrap().spec;
-    let node = |(name, tasks): &(&str, u32)| OrderNode { name: (*name).to_owned(), tasks: *tasks, component: 0 };
+    let node =
+        |(name, tasks): &(&str, u32)| OrderNode { name: (*name).to_owned(), tasks: *tasks, component: 0, facts: None };
     let part = PartId::new(RunId(1), 0);
     LaunchOrder {
         job: JobId::job(123),

@@ -3,7 +3,7 @@
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
     jobs::{Job, ProgramKind},
-    runs::Run,
+    runs::{PartState, Run},
     state::State,
     steps::{
         self, AtOnce, Step,
@@ -85,6 +85,9 @@ fn share(
     let Some((part, share)) = held else {
         return Err(invalid(format!("groups.places.node: `{}` is not a node of {of_job}", validate::shown(name))));
     };
+    if part.state == PartState::Held {
+        return Err(conflict(format!("{of_job} holds node {name} and starts nothing there")));
+    }
     if part.has_ended() {
         return Err(conflict(format!("{of_job} has ended on node {name}")));
     }

@@ -188,7 +188,7 @@ impl Asked {
         for part in &request.path {
             let (least, most) = match part.count {
                 Count::Range { min, max } => (min, max),
-                Count::All | Count::Best => (1, 1),
+                Count::All | Count::Best | Count::BestHalf => (1, 1),
             };
             product = product.saturating_mul(u64::from(least));
             match part.level {
