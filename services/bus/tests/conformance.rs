@@ -432,6 +432,7 @@ async fn public_events_reach_their_subscribers(setup: Setup) {
     assert!(setup.here.wants_public_events());
     let event = |number: u64, verb: &str| PublicEvent {
         sequence: Sequence(number),
+        log: None,
         subject: subjects::public_event("job", verb, &number.to_string()),
         message: Message::new(format!("{{\"id\":{number}}}")),
     };
@@ -447,7 +448,7 @@ async fn public_events_reach_their_subscribers(setup: Setup) {
         let seen = soon("an event", started.next()).await.expect("the bus is open");
         assert_eq!(seen.subject, format!("muster.events.job.started.{number}"));
     }
-    assert_eq!(setup.here.public_events_tail().await.expect("a tail"), Some(Sequence(2000)));
+    assert_eq!(setup.here.public_events_tail().await.expect("a tail"), Some((Sequence(2000), None)));
 }
 
 fn envelope() -> CommandEnvelope {

@@ -5,6 +5,7 @@
 //! running.
 
 pub mod archive;
+pub mod backup;
 mod beats;
 pub mod bundle;
 mod calls;
@@ -31,6 +32,7 @@ mod opened;
 mod outbox;
 mod queries;
 mod refusals;
+mod restored;
 pub mod retention;
 mod runners;
 mod service;
