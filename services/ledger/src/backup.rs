@@ -22,7 +22,7 @@ mod point;
 mod restore;
 
 pub use make::{Made, Options, make};
-pub use manifest::{Listed, Manifest, list};
+pub use manifest::{Backups, Kept, Listed, Manifest, list};
 pub(crate) use point::listen;
 pub use restore::{Restored, restore};
 

@@ -55,7 +55,7 @@ pub fn make(
     refuse_inside(&layout, dir)?;
     make_folder_of_backups(dir)?;
     let _locked = Locked::lock(dir)?;
-    let earlier = list(dir)?;
+    let earlier = list(dir)?.whole;
     remove_drafts(dir)?;
     let held = Held::ask(&layout)?;
     refuse_another_cluster(dir, &earlier, &held.point)?;
@@ -130,7 +130,7 @@ fn free_name(dir: &Path, made: Timestamp) -> String {
 
 /// Removes the oldest backups so that this many remain; their names.
 fn thin_out(dir: &Path, keep: usize) -> anyhow::Result<Vec<String>> {
-    let all = list(dir)?;
+    let all = list(dir)?.whole;
     let surplus = all.len().saturating_sub(keep);
     let mut removed = Vec::new();
     for backup in all.into_iter().take(surplus) {

@@ -100,13 +100,41 @@ impl Manifest {
 /// The private key's path in a backup.
 pub(super) const KEY: &str = "ledger.key";
 
-/// The complete backups in a folder, the oldest first.
+/// The backups in a folder.
+#[derive(Clone, Debug, Default)]
+pub struct Backups {
+    /// Those that are complete, the oldest first.
+    pub whole: Vec<Listed>,
+    /// Names of those whose manifests cannot be read, each with the reason.
+    pub damaged: Vec<(String, String)>,
+}
+
+impl Backups {
+    /// The latest backup, or the one of a name.
+    ///
+    /// # Errors
+    /// If there is none, or its manifest cannot be read.
+    pub(super) fn choose(self, dir: &Path, name: Option<&str>) -> anyhow::Result<Listed> {
+        let Self { whole, damaged } = self;
+        let Some(name) = name else {
+            let latest = whole.into_iter().next_back();
+            return latest.with_context(|| format!("there is no backup in {}", dir.display()));
+        };
+        if let Some((_, why)) = damaged.into_iter().find(|(damaged, _)| damaged == name) {
+            bail!("backup {name} is damaged: {why}");
+        }
+        let named = whole.into_iter().find(|backup| backup.name == name);
+        named.with_context(|| format!("there is no backup `{name}` in {}: `muster backup list` names them", dir.display()))
+    }
+}
+
+/// The backups in a folder.
 ///
 /// # Errors
-/// If the folder or a manifest cannot be read.
-pub fn list(dir: &Path) -> anyhow::Result<Vec<Listed>> {
+/// If the folder cannot be read.
+pub fn list(dir: &Path) -> anyhow::Result<Backups> {
     let entries = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
-    let mut found = Vec::new();
+    let Backups { mut whole, mut damaged } = Backups::default();
     for entry in entries {
         let entry = entry.with_context(|| dir.display().to_string())?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
@@ -114,12 +142,15 @@ pub fn list(dir: &Path) -> anyhow::Result<Vec<Listed>> {
         let path = folder.join(MANIFEST);
         let is_whole = !name.ends_with(DRAFT) && path.symlink_metadata().is_ok();
         if is_whole {
-            let manifest = Manifest::load(&path).with_context(|| path.display().to_string())?;
-            found.push(Listed { name, manifest, folder });
+            match Manifest::load(&path) {
+                Ok(manifest) => whole.push(Listed { name, manifest, folder }),
+                Err(error) => damaged.push((name, format!("{}: {error:#}", path.display()))),
+            }
         }
     }
-    found.sort_by(|one, other| (one.manifest.made, &one.name).cmp(&(other.manifest.made, &other.name)));
-    Ok(found)
+    whole.sort_by(|one, other| (one.manifest.made, &one.name).cmp(&(other.manifest.made, &other.name)));
+    damaged.sort_unstable();
+    Ok(Backups { whole, damaged })
 }
 
 /// A folder of backups, for one process at a time.

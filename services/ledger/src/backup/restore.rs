@@ -6,7 +6,7 @@ use super::{
     verify,
 };
 use crate::{from_hex, hex, restored::Mark, signing::Signer, storage::Layout};
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
@@ -34,7 +34,7 @@ pub fn restore(
     data_dir: &Path,
     progress: &mut dyn FnMut(Step),
 ) -> anyhow::Result<Restored> {
-    let backup = choose(dir, name)?;
+    let backup = list(dir)?.choose(dir, name)?;
     let layout = Layout::new(data_dir);
     refuse_beside_a_ledger(&layout)?;
     make_data_folder(data_dir)?;
@@ -52,18 +52,6 @@ pub fn restore(
     }
     let Listed { name, manifest, .. } = backup;
     Ok(Restored { name, manifest })
-}
-
-fn choose(dir: &Path, name: Option<&str>) -> anyhow::Result<Listed> {
-    let all = list(dir)?;
-    let chosen = match name {
-        None => all.into_iter().next_back(),
-        Some(name) => all.into_iter().find(|backup| backup.name == name),
-    };
-    chosen.ok_or_else(|| match name {
-        None => anyhow!("there is no backup in {}", dir.display()),
-        Some(name) => anyhow!("there is no backup `{name}` in {}: `muster backup list` names them", dir.display()),
-    })
 }
 
 fn refuse_beside_a_ledger(layout: &Layout) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ use crate::{
     terminal::Progress,
 };
 use muster_cli::zone;
-use muster_ledger::backup::{self, Listed, Made, Manifest, Options, Restored, Step};
+use muster_ledger::backup::{self, Backups, Listed, Made, Manifest, Options, Restored, Step};
 use muster_schemas::{Sequence, Timestamp, resources::size_text};
 use serde::Serialize;
 use std::path::Path;
@@ -99,11 +99,11 @@ pub fn backup(connection: &ConnectionOptions, options: &BackupOptions) -> Comman
 }
 
 fn list(dir: &Path, json: bool) -> CommandResult {
-    let all = backup::list(dir).map_err(failure)?;
+    let Backups { whole: all, damaged } = backup::list(dir).map_err(failure)?;
     if json {
         let views: Vec<_> = all.iter().map(|Listed { name, manifest, .. }| View::of(name, manifest)).collect();
         show::print_json(&views)?;
-        return Ok(0);
+        return told(&damaged);
     }
     let zone = zone::of_process();
     let columns = [left("BACKUP"), left("MADE"), right("LAST"), right("SIZE"), left("KEY"), left("VERIFIED")];
@@ -120,7 +120,16 @@ fn list(dir: &Path, json: bool) -> CommandResult {
         ]);
     }
     show::print_or_say(&table, "no backups")?;
-    Ok(0)
+    told(&damaged)
+}
+
+/// Says which backups are damaged.
+fn told(damaged: &[(String, String)]) -> CommandResult {
+    if damaged.is_empty() {
+        return Ok(0);
+    }
+    let each: Vec<_> = damaged.iter().map(|(name, why)| format!("backup {name} is damaged: {why}")).collect();
+    Err(Failure::failed(each.join("\nmuster: ")))
 }
 
 /// Puts a backup into a data folder.
