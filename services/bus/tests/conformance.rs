@@ -306,7 +306,8 @@ fn restored(to: u64) -> Vec<Record> {
         backup: "backup".into(),
         next_run: RunId(1),
     };
-    let later = (7..=to).map(|number| Record { time: Timestamp::from_unix_seconds(2_000_000), ..common::record(number) });
+    let later =
+        (7..=to).map(|number| Record { time: Timestamp::from_unix_seconds(2_000_000), ..common::record(number) });
     std::iter::once(common::record_of(6, said)).chain(later).collect()
 }
 

@@ -72,6 +72,12 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
 }
 
+/// The user that this process acts as.
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: the call has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Makes a rename within the folder of `path` durable.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())

@@ -41,7 +41,9 @@ use muster_schemas::{
     time::Timestamp,
 };
 use open::{check_folder, database_options, explain_open, families, open_error};
-use rocksdb::{ColumnFamily, DB, checkpoint::Checkpoint, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{
+    ColumnFamily, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
+};
 use std::{
     collections::BTreeSet,
     path::Path,

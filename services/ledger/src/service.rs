@@ -98,8 +98,9 @@ pub async fn serve(
     let mut engine = run_engine(engine, work)?;
 
     let sources = (checks, orders);
-    let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), restored, &told)
-        .context("starting the ledger's order writer")?;
+    let outbox =
+        outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), restored, &told)
+            .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
 
     let notary = Notary {

@@ -145,7 +145,8 @@ async fn only_what_is_new_is_copied() {
     let second = place.backup(PLAIN).await.unwrap();
     assert!(second.copied_bytes < first.copied_bytes / 2, "{} of {}", second.copied_bytes, first.copied_bytes);
     let shared = second.manifest.files.iter().filter(|file| {
-        let inode = |name: &str| fs::metadata(place.backups().join(name).join(&file.path)).map(|found| found.ino()).ok();
+        let inode =
+            |name: &str| fs::metadata(place.backups().join(name).join(&file.path)).map(|found| found.ino()).ok();
         inode(&first.name) == inode(&second.name)
     });
     assert!(shared.count() > 0);

@@ -45,12 +45,7 @@ pub struct Made {
 /// # Errors
 /// If no ledger runs there or it refuses, another backup is at work, the folder has backups of another cluster, files
 /// cannot be copied, or the copy does not verify. Then there is no new backup, and earlier ones stay as they are.
-pub fn make(
-    data_dir: &Path,
-    dir: &Path,
-    options: Options,
-    progress: &mut dyn FnMut(Step),
-) -> anyhow::Result<Made> {
+pub fn make(data_dir: &Path, dir: &Path, options: Options, progress: &mut dyn FnMut(Step)) -> anyhow::Result<Made> {
     let layout = Layout::new(data_dir);
     refuse_inside(&layout, dir)?;
     make_folder_of_backups(dir)?;

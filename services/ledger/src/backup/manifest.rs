@@ -124,7 +124,9 @@ impl Backups {
             bail!("backup {name} is damaged: {why}");
         }
         let named = whole.into_iter().find(|backup| backup.name == name);
-        named.with_context(|| format!("there is no backup `{name}` in {}: `muster backup list` names them", dir.display()))
+        named.with_context(|| {
+            format!("there is no backup `{name}` in {}: `muster backup list` names them", dir.display())
+        })
     }
 }
 
@@ -166,7 +168,9 @@ impl Locked {
             Err(fs::TryLockError::WouldBlock) => {
                 bail!("another backup or restore is at work in {}: wait until it has ended", dir.display())
             }
-            Err(fs::TryLockError::Error(error)) => Err(io::Error::other(error)).with_context(|| dir.display().to_string()),
+            Err(fs::TryLockError::Error(error)) => {
+                Err(io::Error::other(error)).with_context(|| dir.display().to_string())
+            }
         }
     }
 }

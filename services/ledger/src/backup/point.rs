@@ -33,6 +33,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 const REQUEST: &str = "point";
 /// The longest line in either direction.
 const MAX_LINE_BYTES: u64 = 64 << 10;
+/// The pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long to wait for the request, or for the answer.
 const LINE_WITHIN: Duration = Duration::from_secs(60);
 
@@ -89,8 +91,14 @@ pub(crate) fn listen(
     let tasks = TaskTracker::new();
     let (shutdown, all) = (shutdown.clone(), tasks.clone());
     tasks.spawn(async move {
-        while let Some(Ok((stream, _))) = shutdown.run_until_cancelled(listener.accept()).await {
-            all.spawn(desk.clone().serve(stream, shutdown.clone()));
+        while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+            match accepted {
+                Ok((stream, _)) => drop(all.spawn(desk.clone().serve(stream, shutdown.clone()))),
+                Err(error) => {
+                    tracing::warn!(%error, "a backup cannot reach this ledger");
+                    shutdown.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+                }
+            }
         }
     });
     tasks.close();
@@ -141,13 +149,12 @@ impl Desk {
     }
 
     async fn converse(&self, stream: UnixStream) -> io::Result<()> {
-        let own = fs::metadata("/proc/self").map(|found| std::os::unix::fs::MetadataExt::uid(&found))?;
         let peer = stream.peer_cred()?.uid();
         let (reading, mut writing) = stream.into_split();
         let mut reading = tokio::io::BufReader::new(reading.take(MAX_LINE_BYTES));
         let mut line = String::new();
         tokio::time::timeout(LINE_WITHIN, reading.read_line(&mut line)).await??;
-        if line.trim_end() != REQUEST || (peer != 0 && peer != own) {
+        if line.trim_end() != REQUEST || (peer != 0 && peer != crate::own_user()) {
             return Ok(());
         }
         let Ok(_room) = self.room.try_acquire() else {

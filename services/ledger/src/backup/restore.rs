@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{from_hex, hex, restored::Mark, signing::Signer, storage::Layout};
 use anyhow::{Context as _, bail, ensure};
+use muster_schemas::codec::FEATURE_LEVEL;
 use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
@@ -35,6 +36,12 @@ pub fn restore(
     progress: &mut dyn FnMut(Step),
 ) -> anyhow::Result<Restored> {
     let backup = list(dir)?.choose(dir, name)?;
+    let level = backup.manifest.feature_level;
+    ensure!(
+        level <= FEATURE_LEVEL,
+        "backup {} was made of a newer muster's log (feature level {level}, this one has {FEATURE_LEVEL}): install that version",
+        backup.name
+    );
     let layout = Layout::new(data_dir);
     refuse_beside_a_ledger(&layout)?;
     make_data_folder(data_dir)?;
@@ -125,9 +132,7 @@ impl Owner {
     /// The owner of the data folder; only root can give files to others.
     fn of(data_dir: &Path) -> anyhow::Result<Option<Self>> {
         let found = fs::metadata(data_dir).with_context(|| data_dir.display().to_string())?;
-        // SAFETY: the call has no preconditions and cannot fail.
-        let is_root = unsafe { libc::geteuid() } == 0;
-        Ok(is_root.then_some(Self { user: found.uid(), group: found.gid() }))
+        Ok((crate::own_user() == 0).then_some(Self { user: found.uid(), group: found.gid() }))
     }
 
     fn give(self, path: &Path) -> anyhow::Result<()> {
@@ -170,7 +175,8 @@ impl Put<'_> {
         // A key without a log is no ledger: if this ends here, the restore can be repeated.
         self.put_key()?;
         let own = self.layout.own();
-        fs::rename(self.draft, &own).with_context(|| format!("renaming {} to {}", self.draft.display(), own.display()))?;
+        fs::rename(self.draft, &own)
+            .with_context(|| format!("renaming {} to {}", self.draft.display(), own.display()))?;
         crate::sync_folder_of(&own).with_context(|| own.display().to_string())
     }
 

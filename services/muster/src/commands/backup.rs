@@ -87,7 +87,9 @@ pub fn backup(connection: &ConnectionOptions, options: &BackupOptions) -> Comman
     match manifest.verified_from {
         None => println!("it was not verified"),
         Some(Sequence(1)) => println!("it verifies, from the first record on"),
-        Some(from) => println!("it verifies from record {from} on; archives of earlier ones are not in the ledger's folder"),
+        Some(from) => {
+            println!("it verifies from record {from} on; archives of earlier ones are not in the ledger's folder")
+        }
     }
     if !manifest.has_key {
         println!("the private key is not in it: keep a copy of ledger.key elsewhere");

@@ -86,7 +86,11 @@ fn a_lost_ledger_is_restored_and_its_jobs_go_on() {
 
     let told = source_of(&system, "muster.log.restored.v1");
     assert_ne!(told, old_source);
-    assert_eq!(source_of(&system, "muster.cluster.initialised.v1"), old_source, "what the backup has stays what it was");
+    assert_eq!(
+        source_of(&system, "muster.cluster.initialised.v1"),
+        old_source,
+        "what the backup has stays what it was"
+    );
     system.ok(&["backup", "backups", "--keep", "1"]);
     let list = system.json(&["backup", "list", "backups", "--json"]);
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
