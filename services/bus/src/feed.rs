@@ -142,7 +142,7 @@ impl Feed {
         self.doubtful = self.last.is_some();
     }
 
-    /// Whether a live commit may be of another log than what was handed out: it has another record of that number, or
+    /// Whether a live commit may belong to another log than what was handed out: it has another record of that number, or
     /// says that an earlier number is given again. A writer repeats the last record when it begins.
     fn contradicts(&self, commit: &Commit) -> bool {
         let Some(last) = self.last else { return false };

@@ -84,7 +84,7 @@ impl Projection {
     }
 
     /// Resolves when the state cannot be kept up to date any more, with the reason. It then stays as it is: whoever shows it
-    /// has to begin anew.
+    /// has to begin again.
     pub async fn broken(&self) -> BusError {
         let mut broken = self.shared.broken.subscribe();
         // The sender lives as long as this.

@@ -345,8 +345,8 @@ async fn a_feed_finds_a_restored_log_that_has_grown(setup: Setup) {
     let records = restored(10).split_off(4);
     setup.here.publish_commit(Arc::new(Commit { records })).await.expect("published");
     is_told(&mut feed).await;
-    let mut anew = Feed::open(setup.there.clone(), Sequence(1)).await.expect("a feed");
-    let read = soon("the new log", anew.next()).await.expect("it goes on");
+    let mut again = Feed::open(setup.there.clone(), Sequence(1)).await.expect("a feed");
+    let read = soon("the new log", again.next()).await.expect("records");
     assert_eq!(read.last(), Sequence(10));
 }
 

@@ -148,10 +148,9 @@ pub(crate) fn start(
     bus: &SharedBus,
     storage: &Arc<Storage>,
     inlets: Inlets,
-    (checks, orders): (Checks, OrderWriter),
+    (checks, orders, keys): (Checks, OrderWriter, Keys),
     stream: (Guard, Sequence),
     events: (Sequence, Names),
-    restored: Option<(Sequence, UuidBytes)>,
     shutdown: &CancellationToken,
 ) -> std::io::Result<tokio_util::task::TaskTracker> {
     let tasks = tokio_util::task::TaskTracker::new();
@@ -163,7 +162,6 @@ pub(crate) fn start(
     };
     let (guard, stream_end) = stream;
     let (after, names) = events;
-    let keys = Keys::of(restored);
     tasks.spawn(write_orders(Arc::clone(bus), orders, shutdown.clone())?);
     let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end), guard);
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
@@ -180,12 +178,13 @@ pub(crate) fn start(
 /// Keys of items in work queues. They have numbers that are given again after a restore, while the queue still drops
 /// items with the keys of those that were lost.
 #[derive(Clone, Debug, Default)]
-struct Keys {
+pub(crate) struct Keys {
     end: String,
 }
 
 impl Keys {
-    fn of(restored: Option<(Sequence, UuidBytes)>) -> Self {
+    /// The keys of a log that was restored as told.
+    pub(crate) fn of(restored: Option<(Sequence, UuidBytes)>) -> Self {
         Self { end: restored.map(|(_, log_id)| format!("@{log_id}")).unwrap_or_default() }
     }
 

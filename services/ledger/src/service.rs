@@ -18,7 +18,7 @@ use crate::{
     names::Names,
     notary::Notary,
     opened::Opened,
-    outbox,
+    outbox::{self, Keys},
     queries::Queries,
     restored, retention,
     signing::{self, Signer},
@@ -97,9 +97,9 @@ pub async fn serve(
     let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
-    let sources = (checks, orders);
+    let sources = (checks, orders, Keys::of(restored));
     let outbox =
-        outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), restored, &told)
+        outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
             .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail, ensure};
 use muster_schemas::{ids::Sequence, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs, io,
+    fs,
     io::Read as _,
     path::{Component, Path, PathBuf},
 };
@@ -169,7 +169,7 @@ impl Locked {
                 bail!("another backup or restore is at work in {}: wait until it has ended", dir.display())
             }
             Err(fs::TryLockError::Error(error)) => {
-                Err(io::Error::other(error)).with_context(|| dir.display().to_string())
+                Err(error).with_context(|| dir.display().to_string())
             }
         }
     }

@@ -63,11 +63,11 @@ pub fn restore(
 
 fn refuse_beside_a_ledger(layout: &Layout) -> anyhow::Result<()> {
     let own = layout.own();
-    match fs::read_dir(&own) {
+    match fs::read_dir(&own).map(|mut entries| entries.next().is_none()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).with_context(|| own.display().to_string()),
-        Ok(mut entries) if entries.next().is_none() => Ok(()),
-        Ok(_) => bail!(
+        Ok(true) => Ok(()),
+        Ok(false) => bail!(
             "there is a ledger in {}, and nothing was changed: stop it, and move that folder away if the backup is to take \
              its place",
             own.display()

@@ -23,7 +23,7 @@ fn process_of(system: &System, file: &str) -> String {
 }
 
 /// The drill: a backup under submissions, then everything but the nodes is lost. What was acknowledged before the backup
-/// is there, a job that runs goes on, one that the restored log does not know is ended, and integrations see it.
+/// is there, a job that runs continues, one that the restored log does not know is ended, and integrations see it.
 #[test]
 fn a_lost_ledger_is_restored_and_its_jobs_go_on() {
     let mut system = System::start(2);
