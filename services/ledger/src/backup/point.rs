@@ -90,6 +90,7 @@ pub(crate) fn listen(
     };
     let tasks = TaskTracker::new();
     let (shutdown, all) = (shutdown.clone(), tasks.clone());
+    let socket = storage.layout().backup_socket();
     tasks.spawn(async move {
         while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {
@@ -100,6 +101,8 @@ pub(crate) fn listen(
                 }
             }
         }
+        // Nobody else listens on this folder as long as this ledger has the log.
+        let _ = fs::remove_file(socket);
     });
     tasks.close();
     Some(tasks)
