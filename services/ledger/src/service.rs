@@ -98,9 +98,8 @@ pub async fn serve(
     let mut engine = run_engine(engine, work)?;
 
     let sources = (checks, orders, Keys::of(restored));
-    let outbox =
-        outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
-            .context("starting the ledger's order writer")?;
+    let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
+        .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
 
     let notary = Notary {

@@ -168,9 +168,7 @@ impl Locked {
             Err(fs::TryLockError::WouldBlock) => {
                 bail!("another backup or restore is at work in {}: wait until it has ended", dir.display())
             }
-            Err(fs::TryLockError::Error(error)) => {
-                Err(error).with_context(|| dir.display().to_string())
-            }
+            Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| dir.display().to_string()),
         }
     }
 }
