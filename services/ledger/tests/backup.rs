@@ -166,7 +166,10 @@ async fn only_what_is_new_is_copied() {
 fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
+    match bytes.get_mut(middle) {
+        Some(byte) => *byte ^= 1,
+        None => bytes.push(1),
+    }
     fs::write(path, bytes).unwrap();
 }
 
