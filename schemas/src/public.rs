@@ -57,7 +57,7 @@ pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) 
     let envelope = CloudEvent {
         specversion: "1.0",
         id: record.sequence.to_string(),
-        source: format!("/muster/{}/{}", subjects::token(cluster), names.log_id()),
+        source: format!("/muster/{}/{}", subjects::token(cluster), names.log_id(record.sequence)),
         r#type: type_name(kind, verb),
         subject: &subject,
         time: record.time,
@@ -90,7 +90,8 @@ struct CloudEvent<'a> {
     specversion: &'static str,
     /// The sequence of the record in the log. Together with `source` it identifies the event.
     id: String,
-    /// The log: `/muster/CLUSTER/ID`, with the name of its cluster and its unique id.
+    /// The log: `/muster/CLUSTER/ID`, with the name of its cluster and its unique id, which is another one after the log
+    /// was restored from a backup.
     source: String,
     /// The event: `muster.KIND.VERB.VERSION`.
     r#type: String,

@@ -366,6 +366,13 @@ fn events() -> Vec<Event> {
     events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
     events.extend(power::events(&fixture));
     events.push(program_cycled());
+    events.push(Event::LogRestored {
+        to: Sequence(21),
+        lost_to: Some(Sequence(30)),
+        log_id: UuidBytes([9; 16]),
+        backup: "2026-11-26T17-02-11Z".into(),
+        next_run: RunId(1_000_000_000),
+    });
     events
 }
 

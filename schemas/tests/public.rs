@@ -26,7 +26,7 @@ impl Names for FewNames {
         "my cluster"
     }
 
-    fn log_id(&self) -> UuidBytes {
+    fn log_id(&self, _: Sequence) -> UuidBytes {
         UuidBytes([1; 16])
     }
 }

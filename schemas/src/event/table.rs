@@ -1462,6 +1462,30 @@ macro_rules! event_table {
     is "planner" "cycled", of [], plan Never, replay Left, concerns [],
     public Plan(PlannerCycled { cycle: cycle.clone() });
 
+    /// The log was restored from a backup: what was recorded after `to` is lost, and the numbers of those records are
+    /// given again, this one being the first.
+    LogRestored {
+        /// The last record of the backup.
+        to: Sequence,
+        /// The last record known to be lost, if any is known.
+        lost_to: Option<Sequence>,
+        /// Identifies the log uniquely from this record on.
+        log_id: UuidBytes,
+        /// The name of the backup.
+        backup: String,
+        /// The lowest number for the next run: nodes may remember runs whose records are lost, and never start a run that
+        /// they remember.
+        next_run: RunId,
+    }
+    is "log" "restored", of [], plan Never, replay Left, concerns [Names],
+    public Cluster(LogRestored {
+        to: *to,
+        lost_to: *lost_to,
+        log_id: log_id.to_string(),
+        backup: backup.clone(),
+        next_run: *next_run,
+    });
+
     } };
 }
 pub(crate) use event_table;

@@ -138,6 +138,29 @@ public_events! { ClusterData
         write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
     };
 
+    /// The log was restored from a backup; later records are lost and their numbers given again, under a new `source`.
+    "log" "restored" LogRestored about cluster {
+        /// The last record of the backup.
+        to: Sequence,
+        /// The last record known to be lost, if any is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_to: Option<Sequence>,
+        /// Identifies the log uniquely from this record on: a UUID, the last part of `source`.
+        log_id: String,
+        /// The name of the backup.
+        backup: String,
+        /// The lowest number for the next run.
+        next_run: RunId,
+    }
+    says |data, f| match data.lost_to {
+        Some(lost) => write!(
+            f,
+            "the log was restored from backup {}, which ends with record {}; it had {lost} records or more",
+            data.backup, data.to
+        ),
+        None => write!(f, "the log was restored from backup {}, which ends with record {}", data.backup, data.to),
+    };
+
     /// An operator asked for nodes to sleep or to wake.
     "power" "asked" PowerAsked about cluster {
         /// The change of power.

@@ -13,8 +13,9 @@ pub trait Names {
     fn node_name(&self, node: NodeId) -> Option<&str>;
     /// The cluster's name when the record was appended, or the name that the record gave it.
     fn cluster_name(&self, at: Sequence) -> &str;
-    /// The unique id of the log, from its first record; zeros before that.
-    fn log_id(&self) -> UuidBytes;
+    /// The unique id of the log when the record was appended: from its first record, or from the last one that says that
+    /// the log was restored; zeros before that.
+    fn log_id(&self, at: Sequence) -> UuidBytes;
 }
 
 /// The name of a node, or `#` and its number if it never existed.

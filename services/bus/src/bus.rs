@@ -113,11 +113,12 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// Whether anybody can see public events; if not, they need not be made.
     fn wants_public_events(&self) -> bool;
 
-    /// The record that the last public event describes, as far as the bus keeps events; `None` if it holds none.
+    /// The record that the last public event describes, and the log that it belongs to (see [`PublicEvent::log`]), as
+    /// far as the bus keeps events; `None` if it holds none.
     ///
     /// # Errors
     /// The bus is not available.
-    async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError>;
+    async fn public_events_tail(&self) -> Result<Option<(Sequence, Option<LogId>)>, BusError>;
 
     /// Publishes lifecycle events for integrations in this order and returns once the bus has them all. An event that
     /// was already published within the last minutes is dropped.

@@ -237,8 +237,8 @@ impl Bus for LocalBus {
         self.subscribers.read().unwrap_or_else(PoisonError::into_inner).any_overlapping(subjects::EVENTS_SUBJECTS)
     }
 
-    async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
-        Ok(self.log().tail.as_ref().map(|commit| commit.last()))
+    async fn public_events_tail(&self) -> Result<Option<(Sequence, Option<LogId>)>, BusError> {
+        Ok(self.log().tail.as_ref().map(|commit| (commit.last(), None)))
     }
 
     async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError> {

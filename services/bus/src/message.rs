@@ -1,4 +1,4 @@
-use crate::{BusError, nats::NatsReply};
+use crate::{BusError, LogId, nats::NatsReply};
 use bytes::Bytes;
 use muster_schemas::{codec, event::TraceContext, ids::Sequence};
 use serde::{Serialize, de::DeserializeOwned};
@@ -146,8 +146,11 @@ pub(crate) fn check_pattern(pattern: &str) -> Result<(), BusError> {
 /// A lifecycle event for integrations.
 #[derive(Clone, Debug)]
 pub struct PublicEvent {
-    /// The record that it describes. Also the key by which duplicates are dropped.
+    /// The record that it describes.
     pub sequence: Sequence,
+    /// The id that the log got when it was restored; `None` if it never was. Numbers of records are given again after a
+    /// restore: both together are the key by which duplicates are dropped.
+    pub log: Option<LogId>,
     /// Where it is published, below `muster.events`.
     pub subject: String,
     /// A CloudEvent in JSON.

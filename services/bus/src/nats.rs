@@ -238,7 +238,7 @@ impl Bus for NatsBus {
         true
     }
 
-    async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
+    async fn public_events_tail(&self) -> Result<Option<(Sequence, Option<LogId>)>, BusError> {
         self.core.public_events_tail().await
     }
 

@@ -27,6 +27,8 @@ pub struct Projection {
 struct Shared {
     state: RwLock<State>,
     applied: watch::Sender<Sequence>,
+    /// Why the state stays as it is, once it does.
+    broken: watch::Sender<Option<BusError>>,
 }
 
 impl Projection {
@@ -41,7 +43,7 @@ impl Projection {
         let head = find_head(&ledger).await?;
         let feed = Feed::open(bus, state.sequence().next()).await?;
         let applied = watch::Sender::new(state.sequence());
-        let shared = Arc::new(Shared { state: RwLock::new(state), applied });
+        let shared = Arc::new(Shared { state: RwLock::new(state), applied, broken: watch::Sender::default() });
         let stop = CancellationToken::new();
         let mut follower = Follower { shared: shared.clone(), ledger, feed };
         while follower.feed.position() <= head {
@@ -81,6 +83,15 @@ impl Projection {
         }
     }
 
+    /// Resolves when the state cannot be kept up to date any more, with the reason. It then stays as it is: whoever shows it
+    /// has to begin again.
+    pub async fn broken(&self) -> BusError {
+        let mut broken = self.shared.broken.subscribe();
+        // The sender lives as long as this.
+        let error = broken.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
+        error.unwrap_or(BusError::Closed)
+    }
+
     /// Announces each change: the last record that the state includes.
     pub fn changes(&self) -> watch::Receiver<Sequence> {
         self.shared.applied.subscribe()
@@ -101,7 +112,7 @@ impl Follower {
                 Ok(()) => {}
                 Err(BusError::Closed) => return,
                 Err(error @ BusError::Unusable(_)) => {
-                    tracing::error!(%error, "a view of the cluster stays as it is now: restart this service");
+                    self.shared.broken.send_replace(Some(error));
                     return;
                 }
                 Err(error) => {
@@ -243,7 +254,11 @@ mod tests {
     /// blocks no thread of the runtime, which has only one here.
     #[tokio::test(flavor = "current_thread")]
     async fn a_short_look_passes_a_change_that_waits_for_a_long_one() {
-        let shared = Arc::new(Shared { state: RwLock::new(State::new()), applied: watch::Sender::default() });
+        let shared = Arc::new(Shared {
+            state: RwLock::new(State::new()),
+            applied: watch::Sender::default(),
+            broken: watch::Sender::default(),
+        });
         let projection = Projection { shared: shared.clone(), _stop: Arc::new(CancellationToken::new().drop_guard()) };
         let ((looking, is_looking), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
         let long = std::thread::spawn({

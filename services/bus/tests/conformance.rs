@@ -6,11 +6,12 @@ use common::{DEADLINE, Setup, TestLedger, commit, soon};
 use muster_bus::{BusError, Feed, LedgerClient, LogItem, Message, PublicEvent, SharedBus, WorkItem, WorkQueue};
 use muster_schemas::{
     command::{Command, CommandEnvelope, Query, QueryAnswer, Reply},
-    event::{Actor, TraceContext},
-    ids::{CommandId, Sequence},
+    event::{Actor, Commit, Event, Record, TraceContext, uuid_bytes::UuidBytes},
+    ids::{CommandId, RunId, Sequence},
     subjects,
+    time::Timestamp,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 macro_rules! on_every_bus {
     ($($case:ident,)*) => {
@@ -46,6 +47,8 @@ on_every_bus! {
     a_feed_that_was_not_read_loses_nothing,
     a_feed_survives_a_ledger_that_comes_late,
     a_feed_reports_what_the_ledger_cannot_give,
+    a_feed_says_that_an_older_log_was_restored,
+    a_feed_finds_a_restored_log_that_has_grown,
     each_item_goes_to_one_worker,
     an_item_not_acknowledged_comes_again,
     an_item_of_a_worker_that_died_goes_to_one_that_waits,
@@ -294,6 +297,59 @@ async fn a_feed_reports_what_the_ledger_cannot_give(setup: Setup) {
     read_to(&mut feed, 10).await;
 }
 
+/// The records of a log that was restored up to record 5, from the sixth on.
+fn restored(to: u64) -> Vec<Record> {
+    let said = Event::LogRestored {
+        to: Sequence(5),
+        lost_to: None,
+        log_id: UuidBytes([7; 16]),
+        backup: "backup".into(),
+        next_run: RunId(1),
+    };
+    let later =
+        (7..=to).map(|number| Record { time: Timestamp::from_unix_seconds(2_000_000), ..common::record(number) });
+    std::iter::once(common::record_of(6, said)).chain(later).collect()
+}
+
+/// A ledger with ten records, and a feed that has read them, both before the log is restored up to the fifth.
+async fn before_a_restore(setup: &Setup) -> (TestLedger, Feed) {
+    let ledger = TestLedger::default();
+    ledger.serve(&setup.here).await;
+    ledger.commit(&*setup.here, 1, 10).await;
+    let mut feed = Feed::open(setup.there.clone(), Sequence(1)).await.expect("a feed");
+    read_to(&mut feed, 10).await;
+    ledger.cut(5);
+    setup.here.log_tail().await.expect("a tail");
+    setup.here.clear_log().await.expect("cleared");
+    (ledger, feed)
+}
+
+async fn is_told(feed: &mut Feed) {
+    let error = soon("the end of the feed", feed.next()).await.expect_err("what it has read is gone");
+    assert!(matches!(&error, BusError::Unusable(why) if why.contains("an older log was restored")), "{error}");
+}
+
+async fn a_feed_says_that_an_older_log_was_restored(setup: Setup) {
+    let (ledger, mut feed) = before_a_restore(&setup).await;
+    let records = restored(6);
+    ledger.append(&records);
+    setup.here.publish_commit(Arc::new(Commit { records })).await.expect("published");
+    is_told(&mut feed).await;
+}
+
+/// It had the numbers that the reader waits for before the reader looked, and the bus told the reader nothing of it.
+async fn a_feed_finds_a_restored_log_that_has_grown(setup: Setup) {
+    let (ledger, mut feed) = before_a_restore(&setup).await;
+    ledger.append(&restored(10));
+    // The last record again, as a ledger does that begins to write.
+    let records = restored(10).split_off(4);
+    setup.here.publish_commit(Arc::new(Commit { records })).await.expect("published");
+    is_told(&mut feed).await;
+    let mut again = Feed::open(setup.there.clone(), Sequence(1)).await.expect("a feed");
+    let read = soon("the new log", again.next()).await.expect("records");
+    assert_eq!(read.last(), Sequence(10));
+}
+
 /// A queue that redelivers its items soon.
 fn queue() -> WorkQueue {
     WorkQueue { name: "TEST_WORK".into(), subject: "test.work".into(), redeliver_after: Duration::from_millis(500) }
@@ -432,6 +488,7 @@ async fn public_events_reach_their_subscribers(setup: Setup) {
     assert!(setup.here.wants_public_events());
     let event = |number: u64, verb: &str| PublicEvent {
         sequence: Sequence(number),
+        log: None,
         subject: subjects::public_event("job", verb, &number.to_string()),
         message: Message::new(format!("{{\"id\":{number}}}")),
     };
@@ -447,7 +504,7 @@ async fn public_events_reach_their_subscribers(setup: Setup) {
         let seen = soon("an event", started.next()).await.expect("the bus is open");
         assert_eq!(seen.subject, format!("muster.events.job.started.{number}"));
     }
-    assert_eq!(setup.here.public_events_tail().await.expect("a tail"), Some(Sequence(2000)));
+    assert_eq!(setup.here.public_events_tail().await.expect("a tail"), Some((Sequence(2000), None)));
 }
 
 fn envelope() -> CommandEnvelope {

@@ -6,8 +6,8 @@ use common::{Setup, TestLedger, record_of, soon};
 use muster_bus::{Bus, BusError, LocalBus, Projection, SharedBus};
 use muster_domain::State;
 use muster_schemas::{
-    event::{Commit, Event, Record},
-    ids::Sequence,
+    event::{Commit, Event, Record, uuid_bytes::UuidBytes},
+    ids::{RunId, Sequence},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -123,4 +123,29 @@ async fn a_dropped_projection_no_longer_follows() {
     })
     .await;
     assert_eq!(bus.log_tail().await.expect("a tail").sequence(), Some(Sequence(10)));
+}
+
+/// Whoever shows a state has to know that it is not the present one any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_projection_of_a_log_that_was_put_back_is_broken() {
+    let setup = Setup::local().await;
+    let ledger = TestLedger::default();
+    ledger.serve(&setup.here).await;
+    commit(&ledger, &setup.here, 1, 10).await;
+    let projection = soon("opening", Projection::open(setup.there.clone())).await.expect("opened");
+    ledger.cut(5);
+    setup.here.clear_log().await.expect("cleared");
+    let restored = Event::LogRestored {
+        to: Sequence(5),
+        lost_to: Some(Sequence(10)),
+        log_id: UuidBytes([7; 16]),
+        backup: "backup".into(),
+        next_run: RunId(1),
+    };
+    let records = vec![record_of(6, restored)];
+    ledger.append(&records);
+    setup.here.publish_commit(Arc::new(Commit { records })).await.expect("published");
+    let error = soon("the end", projection.broken()).await;
+    assert!(matches!(error, BusError::Unusable(_)), "{error}");
+    assert_eq!(projection.read(State::digest), state_after(10).digest(), "it stays as it was");
 }

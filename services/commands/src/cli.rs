@@ -1,6 +1,7 @@
 //! The grammar of the command line.
 
 mod agent;
+mod backups;
 mod columns;
 mod filters;
 mod logs;
@@ -13,6 +14,7 @@ mod simulations;
 mod steps;
 
 pub use agent::{AgentCommand, AgentOptions};
+pub use backups::{BackupCommand, BackupOptions, RestoreOptions};
 pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
 pub use logs::LogsOptions;
@@ -142,6 +144,11 @@ pub enum Command {
     /// Verify the history, or export it so that others can
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Back up the running ledger of this host, or list its backups
+    #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+    Backup(BackupOptions),
+    /// Put a backup into a data folder without a ledger
+    Restore(RestoreOptions),
     /// Fold the log again and print the digest of the state; repeat the planner's decisions
     Replay(ReplayOptions),
     /// Run the jobs of a trace under a policy in simulated time

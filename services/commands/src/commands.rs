@@ -77,6 +77,8 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Up(_)
         | Command::Serve(_)
         | Command::Audit(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Replay(_)
         | Command::Simulate(_)
         | Command::Whatif(_)

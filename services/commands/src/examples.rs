@@ -67,6 +67,21 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             "ask this gateway for jobs, and run them here",
         )],
     ),
+    (
+        "backup",
+        &[
+            ("muster backup /backup/muster --keep 30", "a backup of the ledger on this host; the last thirty are kept"),
+            ("muster backup list /backup/muster", "what there is"),
+        ],
+    ),
+    ("backup list", &[("muster backup list /backup/muster", "the oldest first")]),
+    (
+        "restore",
+        &[
+            ("muster restore /backup/muster --data /var/lib/muster", "the latest backup"),
+            ("muster restore /backup/muster --backup 2026-11-26T17-02-11Z", "an earlier one"),
+        ],
+    ),
     ("agent token", &[("muster agent token home1", "a token for the agent of node home1")]),
     ("step end", &[("muster step end 7.1", "end step 1 of job 7")]),
     ("rsh", &[("muster rsh node2 hostname", "in a script of a job on node2 and others")]),

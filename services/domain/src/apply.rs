@@ -86,6 +86,10 @@ impl State {
             Event::RangeArchived { last, .. } => self.archived = self.archived.max(*last),
             Event::RunNumbersRaised { next } => self.next_run = self.next_run.max(next.0),
             Event::JobNumbersSet { first } => self.job_numbers_set(*first),
+            Event::LogRestored { log_id, next_run, .. } => {
+                self.past_names.logs.push((record.sequence, *log_id));
+                self.next_run = self.next_run.max(next_run.0);
+            }
             Event::PolicySet { policy } => self.policy_set(policy, now),
             // A record for people: the policy in force stays.
             Event::PolicyRefused { .. } => {}

@@ -12,4 +12,5 @@ pub(crate) mod stopping;
 pub(crate) mod walltime;
 
 pub use by_node::{ByNode, OnNode};
+pub use decide::runs_after_restore;
 pub use state::{Part, PartState, Run, Suspension};

@@ -31,6 +31,7 @@ mod views;
 pub use config::Config;
 pub use routes::openapi;
 
+use anyhow::Context as _;
 use app::App;
 use connections::{Serving, TURNED_AWAY};
 use muster_bus::SharedBus;
@@ -61,12 +62,16 @@ pub async fn serve(
         budgets: app.budgets.clone(),
         metrics: app.metrics.clone(),
         head_time: Duration::from_secs(u64::from(app.config.head_seconds)),
-        router: routes::router(app),
+        router: routes::router(app.clone()),
         shutdown,
         tracker: TaskTracker::new(),
         turned_away: Arc::new(Semaphore::new(TURNED_AWAY)),
     };
-    listeners.serve(serving).await;
+    let result = tokio::select! {
+        () = listeners.serve(serving) => Ok(()),
+        // A state that stays as it is would be shown as if it were the present one.
+        error = app.reader.projection().broken() => Err(error).context("the gateway cannot follow the log"),
+    };
     background.abort();
-    Ok(())
+    result
 }

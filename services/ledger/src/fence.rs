@@ -327,7 +327,7 @@ impl Guard {
 }
 
 /// Waits a while for another ledger to end. A silent one does not keep this one from starting: it is fenced off.
-async fn nobody_else_answers(bus: &SharedBus, identity: &Identity) -> Result<(), FenceError> {
+pub(crate) async fn nobody_else_answers(bus: &SharedBus, identity: &Identity) -> Result<(), FenceError> {
     let question = Message::encode(&Query::Head)
         .map_err(|source| BusError::Malformed { subject: subjects::HEAD.to_owned(), source })?;
     let mut patience_ends = None;

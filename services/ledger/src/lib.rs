@@ -5,6 +5,7 @@
 //! running.
 
 pub mod archive;
+pub mod backup;
 mod beats;
 pub mod bundle;
 mod calls;
@@ -31,6 +32,7 @@ mod opened;
 mod outbox;
 mod queries;
 mod refusals;
+mod restored;
 pub mod retention;
 mod runners;
 mod service;
@@ -68,6 +70,12 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+}
+
+/// The user that this process acts as.
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: the call has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Makes a rename within the folder of `path` durable.

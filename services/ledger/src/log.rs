@@ -41,7 +41,9 @@ use muster_schemas::{
     time::Timestamp,
 };
 use open::{check_folder, database_options, explain_open, families, open_error};
-use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{
+    ColumnFamily, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
+};
 use std::{
     collections::BTreeSet,
     path::Path,
@@ -120,6 +122,16 @@ impl Log {
         let log = Self::of(db, folder);
         log.check_format()?;
         Ok(log)
+    }
+
+    /// Makes a copy of the log as it is at this moment: a folder, which must not exist, with hard links to its files where
+    /// the file system allows that. The log can be written meanwhile.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn checkpoint(&self, folder: &Path) -> Result<(), LogError> {
+        let made = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(folder));
+        made.map_err(|error| self.storage("copied", error))
     }
 
     /// The folder that it is in.

@@ -4,7 +4,7 @@ use muster_domain::State;
 use muster_schemas::{
     event::{Event, Record, uuid_bytes::UuidBytes},
     ids::{NodeId, Sequence},
-    public,
+    public::{self, Names as _},
 };
 use std::collections::HashMap;
 
@@ -13,6 +13,8 @@ use std::collections::HashMap;
 pub(crate) struct Names {
     cluster: String,
     log: [u8; 16],
+    /// Whether the log has this id since it was restored.
+    is_restored: bool,
     /// Includes removed nodes: later records can still name them.
     nodes: HashMap<NodeId, String>,
 }
@@ -22,15 +24,22 @@ impl Names {
     pub(crate) fn of(state: &State) -> Self {
         Self {
             cluster: state.settings().name.clone(),
-            log: state.cluster().map_or([0; 16], |cluster| cluster.cluster_id),
+            log: state.log_id(state.sequence()).0,
+            is_restored: state.restored().is_some(),
             nodes: state.known_nodes().map(|(node, name)| (node, name.to_owned())).collect(),
         }
+    }
+
+    /// The id that the log got when it was restored; `None` if it never was.
+    pub(crate) fn restored_log(&self) -> Option<[u8; 16]> {
+        self.is_restored.then_some(self.log)
     }
 
     /// Takes in what a record says, before its public form is made; whether records of its kind say anything of names.
     pub(crate) fn learn(&mut self, record: &Record) -> bool {
         match &record.event {
             Event::ClusterInitialised { cluster_id, .. } => self.log = cluster_id.0,
+            Event::LogRestored { log_id, .. } => (self.log, self.is_restored) = (log_id.0, true),
             Event::SettingsChanged { settings } => self.cluster.clone_from(&settings.name),
             Event::NodeAdded { node, spec } => drop(self.nodes.insert(*node, spec.name.clone())),
             _ => return false,
@@ -49,7 +58,8 @@ impl public::Names for Names {
         &self.cluster
     }
 
-    fn log_id(&self) -> UuidBytes {
+    /// That of the last record learnt, likewise.
+    fn log_id(&self, _: Sequence) -> UuidBytes {
         UuidBytes(self.log)
     }
 }

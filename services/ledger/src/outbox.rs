@@ -17,7 +17,7 @@ use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
 use muster_schemas::{
     codec,
     command::Refusal,
-    event::{Commit, TraceContext},
+    event::{Commit, TraceContext, uuid_bytes::UuidBytes},
     filter_order::FilterOrder,
     ids::Sequence,
     job::Program,
@@ -148,7 +148,7 @@ pub(crate) fn start(
     bus: &SharedBus,
     storage: &Arc<Storage>,
     inlets: Inlets,
-    (checks, orders): (Checks, OrderWriter),
+    (checks, orders, keys): (Checks, OrderWriter, Keys),
     stream: (Guard, Sequence),
     events: (Sequence, Names),
     shutdown: &CancellationToken,
@@ -161,12 +161,12 @@ pub(crate) fn start(
         next: after.next(),
     };
     let (guard, stream_end) = stream;
+    let (after, names) = events;
     tasks.spawn(write_orders(Arc::clone(bus), orders, shutdown.clone())?);
     let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end), guard);
-    let (after, names) = events;
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
-    let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
-    let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls, checks);
+    let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices, keys.clone());
+    let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls, checks, keys);
     tasks.spawn(until(shutdown.clone(), stream));
     tasks.spawn(until(shutdown.clone(), events));
     tasks.spawn(until(shutdown.clone(), notices));
@@ -175,18 +175,46 @@ pub(crate) fn start(
     Ok(tasks)
 }
 
+/// Keys of items in work queues. They have numbers that are given again after a restore, while the queue still drops
+/// items with the keys of those that were lost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys {
+    end: String,
+}
+
+impl Keys {
+    /// The keys of a log that was restored as told.
+    pub(crate) fn of(restored: Option<(Sequence, UuidBytes)>) -> Self {
+        Self { end: restored.map(|(_, log_id)| format!("@{log_id}")).unwrap_or_default() }
+    }
+
+    fn key(&self, key: &str) -> String {
+        format!("{key}{}", self.end)
+    }
+}
+
 async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
     shutdown.run_until_cancelled(task).await;
 }
 
-/// The last record whose public event the bus has.
-pub(crate) async fn events_end(bus: &SharedBus, storage: &Storage, head: Sequence) -> Result<Sequence, OutboxError> {
+/// The last record whose public event the bus has, for a log that ends at `head` and was restored as told.
+pub(crate) async fn events_end(
+    bus: &SharedBus,
+    storage: &Storage,
+    head: Sequence,
+    restored: Option<(Sequence, UuidBytes)>,
+) -> Result<Sequence, OutboxError> {
     if !bus.wants_public_events() {
         return Ok(head);
     }
     let tail = patiently("finding the end of the public events", || bus.public_events_tail()).await?;
-    let noted = storage.log()?.published()?;
-    Ok(tail.unwrap_or(noted).min(head))
+    let last = match (tail, restored) {
+        (None, _) => storage.log()?.published()?,
+        // The bus has events of records that the restore took away: they continue with the one that says so.
+        (Some((_, log)), Some((first, log_id))) if log != Some(log_id.0) => Sequence(first.0.saturating_sub(1)),
+        (Some((last, _)), _) => last,
+    };
+    Ok(last.min(head))
 }
 
 /// Consecutive commits without gaps: from the decide loop, or from the log if they were missed there.
@@ -291,7 +319,8 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
                 let event = public::cloud_event(record, cause, &names);
                 let public::PublicEvent { bus_subject, json } = event;
                 let message = Message::new(json).with_trace(record.trace);
-                events.push(PublicEvent { sequence: record.sequence, subject: bus_subject, message });
+                let log = names.restored_log();
+                events.push(PublicEvent { sequence: record.sequence, log, subject: bus_subject, message });
             }
         }
         if !wanted {
@@ -309,7 +338,7 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
 }
 
 /// Puts every pending notification into the work queue once, and all of them again when the bus has lost its store.
-async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch::Receiver<()>) {
+async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch::Receiver<()>, keys: Keys) {
     const AT_A_TIME: usize = 256;
     for queue in [WorkQueue::NOTIFY, WorkQueue::FILTERS, WorkQueue::CHECKS] {
         if let Err(error) = patiently("making a work queue", || bus.make_queue(&queue)).await {
@@ -324,7 +353,7 @@ async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch
         for notice in notices {
             behind = (notice.of, notice.number);
             let trace = trace_of(&storage, notice.of);
-            if let Err(error) = enqueue(&bus, &storage, &notice.payload, trace).await {
+            if let Err(error) = enqueue(&bus, &storage, &notice.payload, trace, &keys).await {
                 tracing::error!(%error, record = %notice.of, "a notification cannot be delivered");
             }
         }
@@ -349,12 +378,18 @@ fn trace_of(storage: &Storage, sequence: Sequence) -> TraceContext {
     record.ok().flatten().map(|record| record.trace).unwrap_or_default()
 }
 
-async fn enqueue(bus: &SharedBus, storage: &Storage, payload: &[u8], trace: TraceContext) -> Result<(), BusError> {
+async fn enqueue(
+    bus: &SharedBus,
+    storage: &Storage,
+    payload: &[u8],
+    trace: TraceContext,
+    keys: &Keys,
+) -> Result<(), BusError> {
     let unusable = |error: codec::CodecError| BusError::Unusable(error.to_string());
     let mut item: NotifyItem = codec::decode(payload).map_err(unusable)?;
     item.output = output_of(storage, &item);
     let message = Message::encode(&item).map_err(unusable)?.with_trace(trace);
-    let (queue, key) = (WorkQueue::NOTIFY, item.key());
+    let (queue, key) = (WorkQueue::NOTIFY, keys.key(&item.key()));
     patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
 }
 
@@ -376,7 +411,13 @@ fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
 
 /// Puts calls into their queues, and has those that need no runner checked here. If one gets lost here, the decide loop
 /// offers it again.
-async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::Receiver<Offer>, checks: Checks) {
+async fn enqueue_calls(
+    bus: SharedBus,
+    storage: Arc<Storage>,
+    mut offers: mpsc::Receiver<Offer>,
+    checks: Checks,
+    keys: Keys,
+) {
     let mut arrived = Vec::new();
     while offers.recv_many(&mut arrived, CALLS_AT_A_TIME).await > 0 {
         let offers = checks.take(std::mem::take(&mut arrived));
@@ -385,7 +426,7 @@ async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::
         let items = tokio::task::spawn_blocking(read).await.unwrap_or_default();
         let mut sending = tokio::task::JoinSet::new();
         for (queue, key, message) in items {
-            let bus = Arc::clone(&bus);
+            let (bus, key) = (Arc::clone(&bus), keys.key(&key));
             sending.spawn(async move {
                 let sent = patiently("queueing a call", || bus.enqueue(&queue, &key, message.clone())).await;
                 if let Err(error) = sent {

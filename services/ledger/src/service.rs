@@ -1,6 +1,7 @@
 //! The ledger as a service.
 
 use crate::{
+    backup,
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
@@ -17,9 +18,9 @@ use crate::{
     names::Names,
     notary::Notary,
     opened::Opened,
-    outbox,
+    outbox::{self, Keys},
     queries::Queries,
-    retention,
+    restored, retention,
     signing::{self, Signer},
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
@@ -71,12 +72,15 @@ pub async fn serve(
     config.check()?;
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
+    let opened = restored::begin(&bus, opened).await?;
     let (storage, signer, head) = (Arc::clone(&opened.storage), Arc::clone(&opened.signer), opened.head);
+    let restored = opened.state.restored();
     let tokens = Arc::clone(&opened.tokens);
 
     let (guard, stream_end) = Guard::enter(&bus, &storage, head.sequence).await?;
     let fence = guard.fence();
-    let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
+    restored::done(&storage).context("noting that the log was restored")?;
+    let events_end = outbox::events_end(&bus, &storage, head.sequence, restored).await?;
     let names = names_at(&storage, &opened.state, events_end).await?;
 
     let (outlets, inlets, letters) = outbox::channels(head, bus.losses(), fence.clone());
@@ -93,7 +97,7 @@ pub async fn serve(
     let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
-    let sources = (checks, orders);
+    let sources = (checks, orders, Keys::of(restored));
     let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
         .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
@@ -122,6 +126,7 @@ pub async fn serve(
         let (bus, closing) = (Arc::clone(&bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
     });
+    let backups = backup::listen(&storage, &signer, &fence, &closing);
     let keeper =
         Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config, unsigned: Mutex::default() };
     let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
@@ -140,6 +145,9 @@ pub async fn serve(
     intake.wait().await;
     keeper.await?;
     looking.await?;
+    if let Some(backups) = backups {
+        backups.wait().await;
+    }
     if let End::Violated(violation) = end {
         told.cancel();
         return Err(LogError::Contradiction(violation).into());

@@ -22,6 +22,9 @@ use std::{
 /// How long readers of the log get to finish when it has to be reopened.
 const READERS_LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
+/// The name of the socket for backups in the ledger's folder.
+pub(crate) const BACKUP_SOCKET: &str = "backup.sock";
+
 /// The paths in the data folder.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -35,7 +38,7 @@ impl Layout {
     }
 
     /// Everything but the key.
-    fn own(&self) -> PathBuf {
+    pub fn own(&self) -> PathBuf {
         self.folder.join("ledger")
     }
 
@@ -73,6 +76,21 @@ impl Layout {
     /// Archived ranges of the log.
     pub fn archive(&self) -> PathBuf {
         self.own().join("archive")
+    }
+
+    /// The mark of a log that was restored and not started since: see [`crate::restored`].
+    pub fn restored(&self) -> PathBuf {
+        self.own().join("restored")
+    }
+
+    /// The state of the log at one moment, while it is copied to a backup.
+    pub fn backup_point(&self) -> PathBuf {
+        self.own().join("backup")
+    }
+
+    /// The socket on which a running ledger is asked for such a moment.
+    pub fn backup_socket(&self) -> PathBuf {
+        self.own().join(BACKUP_SOCKET)
     }
 
     /// A record that the log must have: see [`Witness`].

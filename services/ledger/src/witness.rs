@@ -99,7 +99,7 @@ impl Witness {
         parsed.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not what a ledger writes"))
     }
 
-    fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let signature = hex(&[self.signature.r, self.signature.s].concat());
         format!("{}signature {signature}\n", self.text())
     }

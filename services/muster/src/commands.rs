@@ -1,6 +1,7 @@
 //! The commands that need parts of the services, one file for each.
 
 mod audit;
+mod backup;
 mod config;
 mod doctor;
 mod filter;
@@ -27,6 +28,8 @@ pub fn run(cli: &Cli) -> CommandResult {
     match &cli.command {
         Command::Filter(FilterCommand::Test(options)) => filter::test(connection, options),
         Command::Audit(command) => audit::run(connection, command),
+        Command::Backup(options) => backup::backup(connection, options),
+        Command::Restore(options) => backup::restore(connection, options),
         Command::Replay(options) => replay::replay(connection, options),
         Command::Simulate(options) => simulate::simulate(options),
         Command::Whatif(options) => whatif::whatif(connection, options),

@@ -1,7 +1,7 @@
 //! JetStream streams: made when missing, made again when lost, with a report of the loss.
 
 use super::{Core, NatsConfig, StreamLimits, kept::Wanted, unavailable};
-use crate::{BusError, PublicEvent, WorkQueue, pause::Backoff};
+use crate::{BusError, LogId, PublicEvent, WorkQueue, pause::Backoff};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{
@@ -143,7 +143,7 @@ impl Core {
         while events.peek().is_some() {
             let mut acknowledgements = Vec::new();
             for event in events.by_ref().take(EVENTS_IN_FLIGHT) {
-                let message = self.kept(&event.sequence.to_string(), event.message);
+                let message = self.kept(&key_of_event(event.sequence, event.log), event.message);
                 acknowledgements.push(self.jetstream.send_publish(event.subject, message).await.map_err(unavailable)?);
             }
             for acknowledgement in acknowledgements {
@@ -168,7 +168,7 @@ impl Core {
         })
     }
 
-    pub(super) async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
+    pub(super) async fn public_events_tail(&self) -> Result<Option<(Sequence, Option<LogId>)>, BusError> {
         let wanted = events_stream(&self.config);
         let info = self.find_or_make(&wanted).await?;
         if info.state.messages == 0 {
@@ -176,11 +176,23 @@ impl Core {
         }
         let stream = self.jetstream.get_stream_no_info(&wanted.config.name).await.map_err(unavailable)?;
         match stream.get_raw_message(info.state.last_sequence).await {
-            Ok(message) => Ok(super::headers::number(&message.headers, NATS_MESSAGE_ID.as_ref()).map(Sequence)),
+            Ok(message) => Ok(message.headers.get(NATS_MESSAGE_ID).and_then(|key| event_of_key(key.as_str()))),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(unavailable(error)),
         }
     }
+}
+
+/// The key of a public event: the record, and behind a dash the id of a log that was restored.
+fn key_of_event(sequence: Sequence, log: Option<LogId>) -> String {
+    log.map_or_else(|| sequence.to_string(), |log| format!("{sequence}-{}", super::headers::hexadecimal(log)))
+}
+
+/// What [`key_of_event`] made a key of.
+fn event_of_key(key: &str) -> Option<(Sequence, Option<LogId>)> {
+    let (sequence, log) = key.split_once('-').map_or((key, None), |(sequence, log)| (sequence, Some(log)));
+    let log = log.map(|log| u128::from_str_radix(log, 16).map(u128::to_be_bytes)).transpose().ok()?;
+    Some((Sequence(sequence.parse().ok()?), log))
 }
 
 /// The server's answer when there is nobody to ask.
@@ -254,6 +266,23 @@ pub(super) async fn watch_over(core: Arc<Core>) {
                 missing.push(wanted);
                 backoff.pause().await;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same number under another log is another event, and both are told apart at the end of the stream.
+    #[test]
+    fn keys_of_events_name_the_log() {
+        for log in [None, Some([0x0b; 16]), Some([0; 16])] {
+            assert_eq!(event_of_key(&key_of_event(Sequence(7), log)), Some((Sequence(7), log)));
+        }
+        assert_eq!(key_of_event(Sequence(7), None), "7");
+        for rubbish in ["", "x", "7-", "7-x", "-7"] {
+            assert_eq!(event_of_key(rubbish), None, "{rubbish}");
         }
     }
 }

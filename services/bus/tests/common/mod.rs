@@ -97,6 +97,12 @@ impl TestLedger {
         inner.records.extend_from_slice(records);
     }
 
+    /// Forgets the records after this one, as a restored log has.
+    pub fn cut(&self, to: usize) {
+        let mut inner = self.inner.lock().expect("no test panics with the lock");
+        inner.records.truncate(to);
+    }
+
     /// Appends records to the log and publishes them, as the real ledger does.
     pub async fn commit(&self, bus: &dyn Bus, first: u64, last: u64) {
         let commit = commit(first, last);

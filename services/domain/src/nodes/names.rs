@@ -1,6 +1,6 @@
 //! Former names: history is shown with the names of its time.
 
-use muster_schemas::{NodeId, Sequence};
+use muster_schemas::{NodeId, Sequence, event::uuid_bytes::UuidBytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,4 +11,6 @@ pub(crate) struct PastNames {
     pub(crate) nodes: BTreeMap<NodeId, String>,
     /// Former names of the cluster, each with the record that ended it, in order.
     pub(crate) clusters: Vec<(Sequence, String)>,
+    /// The ids that the log got when it was restored, each with the first record under it, in order.
+    pub(crate) logs: Vec<(Sequence, UuidBytes)>,
 }

@@ -73,6 +73,13 @@ impl State {
     }
 }
 
+impl State {
+    /// When the log was last restored from a backup: the first record after it, and the id of the log since then.
+    pub fn restored(&self) -> Option<(Sequence, UuidBytes)> {
+        self.past_names.logs.last().copied()
+    }
+}
+
 impl public::Names for State {
     fn node_name(&self, node: NodeId) -> Option<&str> {
         let removed = || self.past_names.nodes.get(&node).map(String::as_str);
@@ -85,7 +92,10 @@ impl public::Names for State {
         past.get(later).map_or(&self.settings().name, |(_, name)| name)
     }
 
-    fn log_id(&self) -> UuidBytes {
-        UuidBytes(self.cluster().map_or([0; 16], |cluster| cluster.cluster_id))
+    fn log_id(&self, at: Sequence) -> UuidBytes {
+        let restored = &self.past_names.logs;
+        let first = || UuidBytes(self.cluster().map_or([0; 16], |cluster| cluster.cluster_id));
+        let before = restored.partition_point(|(from, _)| *from <= at);
+        before.checked_sub(1).and_then(|last| restored.get(last)).map_or_else(first, |(_, log_id)| *log_id)
     }
 }

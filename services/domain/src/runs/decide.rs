@@ -72,6 +72,19 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     })
 }
 
+/// After a restore, run numbers continue at the next multiple of this: far more than runs can be lost with the records
+/// after a backup, and easy to read.
+const RESTORED_RUNS: u64 = 1_000_000_000;
+
+/// The lowest number for runs after a restore of the log. Nodes may remember runs whose records are lost, and never start
+/// a run that they remember; not all of them may have reported when the first job starts.
+pub fn runs_after_restore(state: &State) -> RunId {
+    let next = state.next_run().0;
+    let raised = (next / RESTORED_RUNS + 1).saturating_mul(RESTORED_RUNS);
+    // What is left of the numbers is for those that nodes report.
+    RunId(if raised < PartId::MAX_RUNS / 2 { raised } else { next })
+}
+
 /// Ends parts of runs that the node had started and no longer knows: they cannot be started a second time.
 fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
     let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);

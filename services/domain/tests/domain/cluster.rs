@@ -1,6 +1,7 @@
 //! Configuration, nodes, and what the ledger records of itself.
 
 use crate::support::*;
+use muster_domain::{State, runs::runs_after_restore};
 use muster_schemas::{
     JobId, RunId, Sequence,
     cluster::{
@@ -8,8 +9,9 @@ use muster_schemas::{
         QueueSpecChange,
     },
     command::{Command, RefusalCode},
-    event::{Actor, DeliveryResult, Event, SignatureBytes},
+    event::{Actor, DeliveryResult, Event, SignatureBytes, uuid_bytes::UuidBytes},
     job::{Notification, Occasion, Sink},
+    public::Names as _,
 };
 
 fn configure(config: &ClusterConfig) -> Command {
@@ -244,6 +246,29 @@ fn run_numbers_go_on_above_those_that_a_node_remembers() {
         matches!(raised[..], [Event::RunNumbersRaised { next }] if next < RunId(1 << 40)),
         "a node cannot use up the numbers: {raised:?}"
     );
+}
+
+/// After a restore of an older log no number is given that a node may remember, and the log has another id.
+#[test]
+fn run_numbers_go_on_far_ahead_after_a_restore() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    cluster.allocate(id, &["node1"], 1);
+    let before = cluster.state.sequence();
+    let first = cluster.state.log_id(before);
+    for (number, next) in [(1_u8, 1_000_000_000), (2, 2_000_000_000)] {
+        let next_run = runs_after_restore(&cluster.state);
+        assert_eq!(next_run, RunId(next));
+        let log_id = UuidBytes([number; 16]);
+        let restored = Event::LogRestored { to: before, lost_to: None, log_id, backup: "backup".into(), next_run };
+        cluster.append(&Actor::Ledger, vec![restored]);
+        assert_eq!(cluster.state.restored().map(|(_, id)| id), Some(log_id));
+        assert_eq!(cluster.state.log_id(cluster.state.sequence()), log_id);
+        assert_eq!(cluster.state.next_run(), next_run);
+    }
+    assert_eq!(cluster.state.log_id(before), first, "records before stay what they were");
+    let copy = State::from_snapshot_bytes(&cluster.state.to_snapshot_bytes().unwrap()).unwrap();
+    assert_eq!(copy.digest(), cluster.state.digest());
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub enum LogError {
     Storage {
         /// The folder.
         folder: PathBuf,
-        /// `opened`, `read` or `written`.
+        /// `opened`, `read`, `copied` or `written`.
         action: &'static str,
         /// The system's message.
         detail: String,

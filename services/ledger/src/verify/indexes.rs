@@ -64,10 +64,10 @@ impl Indexes {
         let key = CommandKey::new(&record.actor, record.command);
         if self.group.as_ref().is_none_or(|group| group.key != key) {
             self.close(log, end)?;
-            // Nobody asked for the first record of a log.
-            let begins = !matches!(record.event, Event::ClusterInitialised { .. });
+            // Nobody asked for the first record of a log, nor for the first one after a restore.
+            let is_asked = !matches!(record.event, Event::ClusterInitialised { .. } | Event::LogRestored { .. });
             let is_whole = self.after.0 == 0 || record.sequence != self.after.next();
-            self.group = begins.then(|| Group::new(key, is_whole));
+            self.group = is_asked.then(|| Group::new(key, is_whole));
         }
         if let Some(group) = &mut self.group {
             group.add(record);

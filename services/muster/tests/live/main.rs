@@ -1,6 +1,7 @@
 //! The real program: `muster up` in a temporary folder, and the commands that people type.
 
 mod agents;
+mod backups;
 mod binding;
 mod book;
 mod clients;

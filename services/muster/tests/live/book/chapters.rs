@@ -216,8 +216,14 @@ fn the_chapter_for_operators_is_true() {
         "[cluster]\nname = \"alpha\"\n[[nodes]]\nname = \"n1\"\ncores = 1\n[[queues]]\nname = \"a\"\npriorty = 1\n";
     system.write("muster.toml", mistaken);
     let repository = repository().display().to_string();
+    // The chapter restores to a folder with the key, which is not in its backup.
+    let backups = system.path("backups").display().to_string();
+    std::fs::create_dir(system.path("restored")).expect("a folder");
+    std::fs::copy(system.path("data/ledger.key"), system.path("restored/ledger.key")).expect("a key");
     Chapter::new("docs/operate.md", system)
         .folder("/etc/nats", "nats")
+        .with("/backup/muster", backups)
+        .with("--data /var/lib/muster", "--data restored")
         .with("ops/nats/", format!("{repository}/ops/nats/"))
         .without(&[
             ("ops/prerequisites", "it was run before these tests"),
