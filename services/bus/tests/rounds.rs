@@ -136,7 +136,7 @@ impl Writer {
     }
 }
 
-/// M-BUS-3, M-HA-1: whatever happens to the server that leads the stream, each acknowledged round stands in it once and
+/// M-BUS-4: whatever happens to the server that leads the stream, each acknowledged round stands in it once and
 /// in order, and a writer that does not know of the last one is beaten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_or_doubled_when_the_leader_of_the_stream_dies() {
@@ -185,7 +185,7 @@ async fn nothing_is_lost_or_doubled_when_the_leader_of_the_stream_dies() {
     .expect("all rounds are there");
 }
 
-/// M-HA-1: of two writers at one place one goes on; asking again by the same write tells each what became of it.
+/// M-BUS-4: of two writers at one place one goes on; asking again by the same write tells each what became of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_place_has_one_message() {
     let cluster = NatsCluster::start().await;
@@ -223,7 +223,7 @@ async fn one_place_has_one_message() {
     .expect("the outcomes are as they have to be");
 }
 
-/// M-HA-1: a stream that was made anew is told from the one that it replaces, and nothing follows its end.
+/// M-BUS-4: a stream that was made anew is told from the one that it replaces, and nothing follows its end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_stream_made_anew_is_another_one() {
     let cluster = NatsCluster::start().await;
@@ -255,7 +255,7 @@ async fn a_stream_made_anew_is_another_one() {
     .expect("it is another stream");
 }
 
-/// M-HA-1: servers that nobody has told to sync every write order no rounds, and the error says what they lack.
+/// M-BUS-5: servers that nobody has told to sync every write order no rounds, and the error says what they lack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_that_may_lose_writes_are_refused() {
     let server = NatsServer::start();
