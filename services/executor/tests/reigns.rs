@@ -32,8 +32,8 @@ impl Node {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_leads_no_longer_ends_no_run() {
     let mut node = Node::start(ContainmentMode::Auto).await;
-    node.launch(node.script(1, "echo begun; read line < go; echo $line")).await;
     nix::unistd::mkfifo(&node.work("go"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    node.launch(node.script(1, "read line < go; echo $line")).await;
     node.started(1).await;
 
     node.notes.lock().unwrap().epoch = 2;
@@ -63,6 +63,6 @@ async fn a_ledger_that_leads_no_longer_ends_no_run() {
     node.is_heard(2).await;
     std::fs::write(node.work("go"), "done\n").unwrap();
     let exit = node.ended(1).await;
-    assert_eq!(exit.cause, EndCause::Exited);
+    assert_eq!(exit.cause, EndCause::Itself);
     assert_eq!(node.read("out-1").lines().next_back(), Some("done"));
 }
