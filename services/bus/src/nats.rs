@@ -38,7 +38,7 @@ mod streams;
 mod work;
 
 pub use config::{NatsConfig, StreamLimits};
-pub use rounds::NatsRounds;
+pub use rounds::{NatsRounds, RoundsHealth};
 pub(crate) use reply::NatsReply;
 pub(crate) use work::{NatsDelivery, NatsWorker};
 

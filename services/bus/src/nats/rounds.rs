@@ -39,9 +39,9 @@ use tokio::{
 pub(super) const OLDEST_SERVER: (u64, u64, u64) = (2, 15, 1);
 /// The tag of servers that sync every write. A client cannot see whether they do; the tag is the word of who
 /// configured them.
-pub(super) const SYNC_TAG: &str = "sync:always";
+const SYNC_TAG: &str = "sync:always";
 /// How many servers keep the stream.
-pub(super) const REPLICAS: usize = 3;
+const REPLICAS: usize = 3;
 /// The stream is kept small: servers that start read it, and history is the business of the ledgers.
 const MAX_BYTES: i64 = 256 << 20;
 /// Duplicates within this time are answered as such. Nothing relies on it: an append names the end that it follows.
@@ -109,6 +109,39 @@ impl NatsRounds {
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(ANSWER_WITHIN);
         Ok(Self { client, jetstream, created: None, runtime: Handle::current() })
+    }
+
+    /// Looks at the stream without making it, for people who look for faults.
+    ///
+    /// # Errors
+    /// It cannot be asked; the text says why.
+    pub async fn examine(&self) -> Result<RoundsHealth, String> {
+        let version = self.client.server_info().version;
+        let health = |fault, leader, text| RoundsHealth { version, fault, leader, text };
+        let info = match self.jetstream.get_stream(ROUNDS_STREAM).await {
+            Ok(stream) => stream.cached_info().clone(),
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                    return Ok(health(None, None, "the first ledger that starts makes it".to_owned()));
+                }
+                _ => return Err(format!("the stream {ROUNDS_STREAM} cannot be asked: {error}")),
+            },
+        };
+        let cluster = info.cluster.unwrap_or_default();
+        let fault = fault(&info.config).or_else(|| {
+            let behind = cluster.replicas.iter().find(|peer| peer.offline || !peer.current)?;
+            let how = if behind.offline { "is away" } else { "is behind" };
+            Some(format!("the NATS server {} {how}: the loss of one more stops all decisions; look at its log", behind.name))
+        });
+        let text = match &cluster.leader {
+            Some(leader) => {
+                let others: Vec<&str> = cluster.replicas.iter().map(|peer| peer.name.as_str()).collect();
+                format!("{leader} leads it, {} follow, {} messages", others.join(" and "), info.state.messages)
+            }
+            None => "no server leads it".to_owned(),
+        };
+        let fault = fault.or_else(|| cluster.leader.is_none().then(|| text.clone()));
+        Ok(health(fault, cluster.leader, text))
     }
 
     fn is_connected(&self) -> bool {
@@ -279,6 +312,19 @@ impl NatsRounds {
     }
 }
 
+/// The state of the stream of rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundsHealth {
+    /// The version of the server that was asked.
+    pub version: String,
+    /// What is wrong, and the remedy; `None` if nothing is.
+    pub fault: Option<String>,
+    /// The name of the server that leads the stream.
+    pub leader: Option<String>,
+    /// What was found.
+    pub text: String,
+}
+
 /// Why nothing is sent.
 const AWAY: &str = "no NATS server can be reached";
 
@@ -320,7 +366,7 @@ fn wanted() -> Config {
 }
 
 /// What makes a stream unfit to order rounds; `None` if nothing does.
-pub(super) fn fault(found: &Config) -> Option<String> {
+fn fault(found: &Config) -> Option<String> {
     let tags = found.placement.as_ref().map(|placement| placement.tags.as_slice()).unwrap_or_default();
     if found.num_replicas < REPLICAS {
         return Some(format!("{} of the NATS servers keep it; {REMEDY}", found.num_replicas));
