@@ -16,6 +16,7 @@ mod nats;
 mod pause;
 mod projection;
 mod queue;
+pub mod rounds;
 mod subject;
 pub mod testing;
 mod work;
