@@ -14,16 +14,18 @@ use crate::{
     dispatch::{self, ReplyToNode},
     limits::{self, TemplateLimits},
     liveness::Liveness,
-    log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
+    log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Place, Remembered, Sealed},
     metrics::Metrics,
     opened::Opened,
     outbox::Outlets,
     refusals::{self, Refusals},
+    replication::{COMMAND_BYTES, InFlight, ROUND_BYTES, Reign, TRY_AGAIN_AFTER, Told},
     runners::{self, Runners},
     signing::{self, Signer},
     storage::{StateAfter, Storage},
     work::{ReplyTo, Work, own, refusal},
 };
+use muster_bus::rounds::Rounds;
 use muster_domain::{
     Decision, State,
     nodes::Violation,
@@ -39,7 +41,7 @@ use muster_schemas::{
 };
 use muster_telemetry::trace;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -60,6 +62,10 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A due timer whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
+/// The most commands that wait while the fate of a round is unknown.
+const MAX_PARKED: usize = 4096;
+/// A ledger that stops does not wait longer than this for the fate of its last round.
+const STOPS_WITHIN: Duration = Duration::from_secs(3);
 /// The time to the next tick after one that did nothing.
 const IDLE_TICK: Duration = Duration::from_millis(100);
 
@@ -99,6 +105,8 @@ struct Round<'log> {
     batch: Batch<'log>,
     now: Timestamp,
     bytes: usize,
+    /// It takes no more commands after so many bytes of records.
+    most_bytes: usize,
     records: Vec<Record>,
     answers: HashMap<CommandKey, Remembered>,
     pending: Vec<Pending>,
@@ -108,6 +116,37 @@ struct Round<'log> {
     notices: bool,
     /// One for each record of a job, from its decision until it is on disk. Empty while spans are not exported.
     spans: Vec<Span>,
+}
+
+/// What is told to others once a round is durable.
+struct News {
+    records: Vec<Record>,
+    pending: Vec<Pending>,
+    orders: Vec<(NodeId, OrderSeed)>,
+    calls: Vec<JobId>,
+    notices: bool,
+    spans: Vec<Span>,
+}
+
+/// Why a loop has ended.
+pub(crate) enum Ended {
+    /// It was told to.
+    Stopped,
+    /// It leads no longer; the text says why.
+    SteppedDown(String),
+    /// What stands in the stream could not be written to the log, or the log cannot be read.
+    LogFailed(String),
+}
+
+/// The lead among several ledgers.
+struct Lead {
+    reign: Reign,
+    /// A round whose fate is unknown. Nothing is decided and nothing is told until it is known.
+    doubt: Option<InFlight<News>>,
+    /// Commands that arrived meanwhile.
+    parked: VecDeque<Work>,
+    /// Why it is over, if it is.
+    over: Option<Ended>,
 }
 
 /// The loop and its books.
@@ -133,6 +172,10 @@ pub(crate) struct Engine {
     decide: Decide,
     tick_not_before: Instant,
     is_stopping: bool,
+    /// The epoch that records and orders carry; 0 as long as there was only one ledger.
+    epoch: u64,
+    /// None if this is the only ledger.
+    lead: Option<Box<Lead>>,
 }
 
 impl Engine {
@@ -145,6 +188,7 @@ impl Engine {
         beats: Arc<Beats>,
     ) -> Self {
         let Opened { storage, signer, state, head, .. } = opened;
+        let epoch = state.epoch();
         let (now, session) = (clock.monotonic(), clock.now());
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -169,14 +213,23 @@ impl Engine {
             decide: muster_domain::decide_owned,
             tick_not_before: now,
             is_stopping: false,
+            epoch,
+            lead: None,
         }
+    }
+
+    /// Leads other ledgers.
+    pub(crate) fn leading(mut self, reign: Reign) -> Self {
+        self.epoch = reign.epoch();
+        self.lead = Some(Box::new(Lead { reign, doubt: None, parked: VecDeque::new(), over: None }));
+        self
     }
 
     /// Decides until told to stop, or until nobody can ask any longer.
     ///
     /// # Errors
     /// It has decided something that cannot be true.
-    pub(crate) fn run(mut self, inbox: &Receiver<Work>) -> Result<(), Violation> {
+    pub(crate) fn run(mut self, inbox: &Receiver<Work>) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {
                 Ok(work) => Some(work),
@@ -184,9 +237,30 @@ impl Engine {
                 Err(RecvTimeoutError::Disconnected) => Some(Work::Stop),
             };
             if self.serve(first, inbox) {
-                return self.violation.map_or(Ok(()), Err);
+                return self.end();
             }
         }
+    }
+
+    /// Ends the reign, if there is one, and returns why the loop has ended, and the stream.
+    pub(crate) fn end(mut self) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
+        let Some(lead) = self.lead.take() else { return self.violation.map_or(Ok((Ended::Stopped, None)), Err) };
+        let Lead { mut reign, over, .. } = *lead;
+        if over.is_none() {
+            reign.yield_now(self.head);
+        }
+        let rounds = reign.end();
+        self.violation.map_or(Ok((over.unwrap_or(Ended::Stopped), Some(rounds))), Err)
+    }
+
+    /// Whether this ledger may answer what needs no append now.
+    pub(crate) fn may_answer_reads(&self, now: Instant) -> bool {
+        self.lead.as_ref().is_none_or(|lead| lead.over.is_none() && lead.reign.lease().holds(now))
+    }
+
+    /// The epoch of its records and orders.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// One round at a time set by hand, with the contents of the inbox and the reports of nodes.
@@ -227,6 +301,14 @@ impl Engine {
     /// How long there is nothing to do unless something arrives.
     fn sleep(&mut self) -> Duration {
         let now = self.clock.monotonic();
+        if let Some(lead) = &self.lead {
+            if lead.doubt.is_some() {
+                return TRY_AGAIN_AFTER;
+            }
+            if !lead.parked.is_empty() {
+                return Duration::ZERO;
+            }
+        }
         if let Health::Failed { retry_at, .. } = &self.health {
             return retry_at.saturating_duration_since(now);
         }
@@ -234,6 +316,9 @@ impl Engine {
             return Duration::ZERO;
         }
         let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
+        if let Some(lead) = &self.lead {
+            sleep = sleep.min(lead.reign.next_proof().saturating_duration_since(now));
+        }
         if self.state.outstanding_calls().next().is_some() {
             sleep = sleep.min(self.offers.next_look().saturating_duration_since(now));
         }
@@ -247,6 +332,7 @@ impl Engine {
 
     /// One round; returns whether it was the last.
     fn serve(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
+        let Some(first) = self.settle_doubt(first, inbox) else { return self.is_over() };
         if !self.is_healthy() {
             return self.refuse(first);
         }
@@ -258,7 +344,7 @@ impl Engine {
             }
         };
         let now = self.clock.now();
-        let mut round = Round::new(&log, self.head, now);
+        let mut round = Round::new(&log, self.head, now, self.lead.is_some());
         match self.fill(first, inbox, &mut round) {
             Ok(()) => self.finish(round),
             Err(error) => {
@@ -271,7 +357,123 @@ impl Engine {
                 }
             }
         }
-        self.is_stopping
+        self.prove_lead();
+        self.is_over()
+    }
+
+    /// Whether the loop must end.
+    pub(crate) fn is_over(&self) -> bool {
+        let is_in_doubt = self.lead.as_ref().is_some_and(|lead| lead.doubt.is_some());
+        let has_stepped_down = self.lead.as_ref().is_some_and(|lead| lead.over.is_some());
+        has_stepped_down || self.is_stopping && !is_in_doubt
+    }
+
+    /// Tries to find out whether the last round stands, if that is unknown. Returns what comes next, or `None` if nothing
+    /// may be decided now: what arrives meanwhile waits.
+    fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
+        let Some(lead) = &mut self.lead else { return Some(first) };
+        if lead.over.is_some() {
+            return None;
+        }
+        if let Some(in_flight) = lead.doubt.take() {
+            let is_told_to_stop = self.park(first, inbox) || self.is_stopping;
+            let now = self.clock.monotonic();
+            let is_too_late = is_told_to_stop && now.saturating_duration_since(in_flight.tried) > STOPS_WITHIN;
+            if in_flight.is_hopeless(now) || is_too_late {
+                self.step_down("the stream has not told for too long whether the last round stands".into());
+                return None;
+            }
+            self.send(in_flight);
+            let is_free = self.lead.as_ref().is_some_and(|lead| lead.doubt.is_none() && lead.over.is_none());
+            return (is_free && !self.is_stopping).then(|| self.next_parked());
+        }
+        if lead.parked.is_empty() {
+            return Some(first);
+        }
+        self.park(first, inbox);
+        Some(self.next_parked())
+    }
+
+    fn next_parked(&mut self) -> Option<Work> {
+        self.lead.as_mut()?.parked.pop_front()
+    }
+
+    /// Puts aside what has arrived, in its order. Returns whether the loop is told to stop.
+    fn park(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
+        let sequence = self.head.sequence;
+        let arrived = first.into_iter().chain(std::iter::from_fn(|| inbox.try_recv().ok()));
+        let Some(lead) = &mut self.lead else { return false };
+        for work in arrived.take(MAX_PARKED) {
+            match work {
+                // Reports of nodes wait elsewhere; runners report again.
+                Work::Beats | Work::RunnerBeat(..) => {}
+                Work::Command(_, reply) if lead.parked.len() >= MAX_PARKED => {
+                    let message = "the ledger waits for the servers that order its records, and more commands wait than it                                    can take in; try again";
+                    reply(refusal(sequence, RefusalCode::Unavailable, message));
+                }
+                work => lead.parked.push_back(work),
+            }
+        }
+        lead.parked.iter().any(|work| matches!(work, Work::Stop))
+    }
+
+    /// Shows that this ledger still leads, if it was idle for long enough.
+    fn prove_lead(&mut self) {
+        let now = self.clock.monotonic();
+        let Some(lead) = &self.lead else { return };
+        if lead.doubt.is_some() || lead.over.is_some() || self.is_stopping || now < lead.reign.next_proof() {
+            return;
+        }
+        let proof = lead.reign.prepare(self.head, None, News::nothing(), now);
+        self.send(proof);
+    }
+
+    /// Appends a round to the stream, then writes it to the log, then tells of it.
+    fn send(&mut self, in_flight: InFlight<News>) {
+        let started = Instant::now();
+        let Some(lead) = &mut self.lead else { return };
+        match lead.reign.send(in_flight) {
+            Told::Stands(sealed, news) => {
+                let place = lead.reign.place();
+                if let Some(sealed) = sealed
+                    && let Err(error) = self.write(sealed, place)
+                {
+                    tracing::error!(%error, "a round stands in the stream and cannot be written to the log");
+                    self.end_reign(Ended::LogFailed(error.to_string()));
+                    return;
+                }
+                if !news.records.is_empty() {
+                    self.metrics.committed(news.records.len(), started.elapsed());
+                }
+                self.tell(news, None);
+            }
+            Told::Beaten => self.step_down("another ledger has appended to the stream".into()),
+            Told::Unknown(in_flight, why) => {
+                tracing::debug!(why, "the fate of a round is unknown");
+                lead.doubt = Some(in_flight);
+            }
+        }
+    }
+
+    fn write(&mut self, mut sealed: Sealed, place: Place) -> Result<(), LogError> {
+        let log = self.storage.log()?;
+        sealed.stand_at(&log, place);
+        self.head = log.write(sealed).map_err(|(error, _)| error)?;
+        Ok(())
+    }
+
+    /// Ends the reign. Whoever waits for an answer gets none: a retry gets the first one, or is decided anew, by
+    /// whoever leads then.
+    fn step_down(&mut self, why: String) {
+        tracing::warn!(why, epoch = self.epoch, "this ledger leads no longer");
+        self.end_reign(Ended::SteppedDown(why));
+    }
+
+    fn end_reign(&mut self, ended: Ended) {
+        if let Some(lead) = &mut self.lead {
+            lead.reign.lease().drop_it();
+            lead.over = Some(ended);
+        }
     }
 
     /// Decides what has arrived. After an error the state cannot be trusted.
@@ -290,12 +492,14 @@ impl Engine {
                 Work::Beats => {}
                 Work::RunnerBeat(heartbeat, reply) => {
                     self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
-                    reply(runners::briefing(&self.state, &heartbeat.calls));
+                    if self.may_answer_reads(self.clock.monotonic()) {
+                        reply(runners::briefing(&self.state, &heartbeat.calls));
+                    }
                 }
                 Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
-            let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
-            next = if is_full { None } else { inbox.try_recv().ok() };
+            let is_full = taken >= MAX_ROUND || round.bytes >= round.most_bytes;
+            next = if is_full { None } else { self.next_parked().or_else(|| inbox.try_recv().ok()) };
         }
         for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
             self.heartbeat(beat, reply, round)?;
@@ -475,6 +679,9 @@ impl Engine {
         let decision = (self.decide)(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
+            if self.lead.is_some() && actor != Actor::Ledger {
+                fits_into_message(&decision.events)?;
+            }
             Ok(decision)
         });
         let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
@@ -517,7 +724,7 @@ impl Engine {
             command: asked_by.command,
             trace,
             event,
-            epoch: 0,
+            epoch: self.epoch,
         };
         round.bytes += round.batch.append(&record, job)?;
         self.state.apply(&record).map_err(LogError::Contradiction)?;
@@ -545,25 +752,45 @@ impl Engine {
     /// Makes the round durable, then answers, then publishes.
     fn finish(&mut self, round: Round<'_>) {
         let Round { batch, records, pending, orders, calls, notices, spans, .. } = round;
+        let news = News { records, pending, orders, calls, notices, spans };
+        if let Some(lead) = &self.lead {
+            let now = self.clock.monotonic();
+            if batch.is_empty() && (news.is_nothing() || lead.reign.lease().holds(now)) {
+                let objection = self.outlets.objection();
+                return self.tell(news, objection);
+            }
+            // Without a commit, a proof that this ledger leads: what it answers is then true.
+            let commit = (!batch.is_empty()).then(|| batch.seal());
+            let in_flight = lead.reign.prepare(self.head, commit, news, now);
+            return self.send(in_flight);
+        }
         if !batch.is_empty() {
             let started = Instant::now();
             match batch.commit() {
                 Ok(head) => self.head = head,
                 Err((error, added)) => {
-                    self.refuse_all(pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
+                    self.refuse_all(news.pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
                     self.fail(&error, added);
                     return;
                 }
             }
-            self.metrics.committed(records.len(), started.elapsed());
+            self.metrics.committed(news.records.len(), started.elapsed());
         }
+        // A round of a ledger that may have a rival is in this log; whether it is in the one that counts is unknown, so
+        // it is not acknowledged.
+        let objection = self.outlets.objection();
+        self.tell(news, objection);
+    }
+
+    /// Answers, and publishes, what is durable.
+    fn tell(&mut self, news: News, objection: Option<Refusal>) {
+        let News { records, pending, orders, calls, notices, spans } = news;
         drop(spans);
         // Before the answers: a client that has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
         let mut sketches = Sketches::new(&self.state);
-        match self.outlets.objection() {
+        match objection {
             None => pending.into_iter().for_each(|answer| self.answer(answer, &mut sketches)),
-            // The round is in this log; whether it is in the one that counts is unknown, so it is not acknowledged.
             Some(refusal) => self.refuse_all(pending, &refusal),
         }
         let sketch = |(node, seed)| Some((Arc::clone(&self.state.node(node)?.spec), sketches.sketch(node, seed)?));
@@ -601,7 +828,7 @@ impl Engine {
     fn answer(&self, pending: Pending, sketches: &mut Sketches<'_>) {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
-            Pending::Unknown(reply) => reply(Briefing::default()),
+            Pending::Unknown(reply) => reply(Briefing { epoch: self.epoch, ..Briefing::default() }),
             Pending::Digest(reply) => reply((self.head.sequence, self.state.digest())),
             Pending::Heartbeat(reply, node, parts) => {
                 self.brief(ReplyToNode::Heartbeat(reply), node, &parts, sketches);
@@ -620,7 +847,7 @@ impl Engine {
         let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
         match self.state.node(node).filter(|_| !orders.is_empty()) {
             Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
-            None => reply.brief(Briefing { mark: Some(mark), ..Briefing::default() }),
+            None => reply.brief(Briefing { mark: Some(mark), epoch: self.epoch, ..Briefing::default() }),
         }
     }
 
@@ -654,6 +881,10 @@ impl Engine {
     }
 
     fn fail(&mut self, error: &LogError, added: Added) {
+        if self.lead.is_some() {
+            tracing::error!(%error, "the log cannot be used: another ledger has to lead");
+            return self.end_reign(Ended::LogFailed(error.to_string()));
+        }
         tracing::error!(%error, "the log cannot be written: every command is refused until it can");
         let retry_at = self.clock.monotonic() + RETRY_STORAGE_AFTER;
         self.health = Health::Failed { detail: error.to_string(), added, retry_at };
@@ -683,13 +914,48 @@ impl Engine {
     }
 }
 
+/// Refuses a command whose records are more than one message to other ledgers can carry: they are written as a whole or
+/// not at all.
+fn fits_into_message(events: &[Event]) -> Result<(), Refusal> {
+    let mut bytes = Vec::new();
+    for event in events {
+        // What cannot be encoded is refused where it is written.
+        let _ = codec::encode_into(event, &mut bytes);
+    }
+    if bytes.len() <= COMMAND_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "the command would write {} bytes at once, and where several ledgers keep one history a command may write {COMMAND_BYTES}: \
+         split it into smaller ones",
+        bytes.len()
+    );
+    Err(Refusal::new(RefusalCode::Invalid, message))
+}
+
+impl News {
+    fn nothing() -> Self {
+        let (records, pending, orders, calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { records, pending, orders, calls, notices: false, spans: Vec::new() }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.pending.is_empty() && self.calls.is_empty() && self.orders.is_empty()
+    }
+}
+
 impl<'log> Round<'log> {
-    fn new(log: &'log Log, head: Head, now: Timestamp) -> Self {
+    fn new(log: &'log Log, head: Head, now: Timestamp, leads_others: bool) -> Self {
+        let (batch, most_bytes) = match leads_others {
+            false => (log.batch(head), MAX_ROUND_BYTES),
+            true => (log.batch(head).for_others(), ROUND_BYTES),
+        };
         Self {
             log,
-            batch: log.batch(head),
+            batch,
             now,
             bytes: 0,
+            most_bytes,
             records: Vec::new(),
             answers: HashMap::new(),
             pending: Vec::new(),

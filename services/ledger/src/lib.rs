@@ -31,6 +31,7 @@ mod opened;
 mod outbox;
 mod queries;
 mod refusals;
+pub mod replication;
 pub mod retention;
 mod runners;
 mod service;
@@ -43,9 +44,9 @@ pub mod verify;
 pub mod witness;
 mod work;
 
-pub use config::Config;
+pub use config::{Config, Replication};
 pub use export::export;
-pub use service::serve;
+pub use service::{serve, serve_member};
 pub use verify::verify_folder;
 
 use std::{fmt::Write as _, io, path::Path};
