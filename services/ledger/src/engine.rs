@@ -6,20 +6,23 @@
 //! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
 //! writing fails, the whole round is refused; then the log is reopened, the remains of the failed batch are removed,
 //! and the state is computed from disk. Until that succeeds every command is refused.
+//!
+//! If it leads other ledgers, a round is appended to their stream first, then written and synced, then answered.
 
 use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offers},
     clock::Clock,
     dispatch::{self, ReplyToNode},
+    lead::{Ended, Lead, Standing, fits_into_message},
     limits::{self, TemplateLimits},
     liveness::Liveness,
-    log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Place, Remembered, Sealed},
+    log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
     metrics::Metrics,
     opened::Opened,
     outbox::Outlets,
     refusals::{self, Refusals},
-    replication::{COMMAND_BYTES, InFlight, ROUND_BYTES, Reign, TRY_AGAIN_AFTER, Told},
+    replication::{InFlight, ROUND_BYTES, Reign, TRY_AGAIN_AFTER},
     runners::{self, Runners},
     signing::{self, Signer},
     storage::{StateAfter, Storage},
@@ -41,7 +44,7 @@ use muster_schemas::{
 };
 use muster_telemetry::trace;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -62,10 +65,6 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A due timer whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
-/// The most commands that wait while the fate of a round is unknown.
-const MAX_PARKED: usize = 4096;
-/// A ledger that stops does not wait longer than this for the fate of its last round.
-const STOPS_WITHIN: Duration = Duration::from_secs(3);
 /// The time to the next tick after one that did nothing.
 const IDLE_TICK: Duration = Duration::from_millis(100);
 
@@ -128,27 +127,6 @@ struct News {
     spans: Vec<Span>,
 }
 
-/// Why a loop has ended.
-pub(crate) enum Ended {
-    /// It was told to.
-    Stopped,
-    /// It leads no longer; the text says why.
-    SteppedDown(String),
-    /// What stands in the stream could not be written to the log, or the log cannot be read.
-    LogFailed(String),
-}
-
-/// The lead among several ledgers.
-struct Lead {
-    reign: Reign,
-    /// A round whose fate is unknown. Nothing is decided and nothing is told until it is known.
-    doubt: Option<InFlight<News>>,
-    /// Commands that arrived meanwhile.
-    parked: VecDeque<Work>,
-    /// Why it is over, if it is.
-    over: Option<Ended>,
-}
-
 /// The loop and its books.
 pub(crate) struct Engine {
     storage: Arc<Storage>,
@@ -175,7 +153,7 @@ pub(crate) struct Engine {
     /// The epoch that records and orders carry; 0 as long as there was only one ledger.
     epoch: u64,
     /// None if this is the only ledger.
-    lead: Option<Box<Lead>>,
+    lead: Option<Box<Lead<News>>>,
 }
 
 impl Engine {
@@ -218,13 +196,6 @@ impl Engine {
         }
     }
 
-    /// Leads other ledgers.
-    pub(crate) fn leading(mut self, reign: Reign) -> Self {
-        self.epoch = reign.epoch();
-        self.lead = Some(Box::new(Lead { reign, doubt: None, parked: VecDeque::new(), over: None }));
-        self
-    }
-
     /// Decides until told to stop, or until nobody can ask any longer.
     ///
     /// # Errors
@@ -242,20 +213,29 @@ impl Engine {
         }
     }
 
-    /// Ends the reign, if there is one, and returns why the loop has ended, and the stream.
-    pub(crate) fn end(mut self) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
-        let Some(lead) = self.lead.take() else { return self.violation.map_or(Ok((Ended::Stopped, None)), Err) };
-        let Lead { mut reign, over, .. } = *lead;
-        if over.is_none() {
-            reign.yield_now(self.head);
-        }
-        let rounds = reign.end();
-        self.violation.map_or(Ok((over.unwrap_or(Ended::Stopped), Some(rounds))), Err)
+    /// Leads other ledgers.
+    pub(crate) fn leading(mut self, reign: Reign) -> Self {
+        self.epoch = reign.epoch();
+        self.lead = Some(Box::new(Lead::new(reign)));
+        self
     }
 
-    /// Whether this ledger may answer what needs no append now.
+    /// Why the loop has ended, and the stream if there is one.
+    pub(crate) fn end(self) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
+        let Self { lead, violation, head, .. } = self;
+        let (ended, rounds) = match lead {
+            Some(lead) => {
+                let (ended, rounds) = lead.end(head);
+                (ended, Some(rounds))
+            }
+            None => (Ended::Stopped, None),
+        };
+        violation.map_or(Ok((ended, rounds)), Err)
+    }
+
+    /// Whether this ledger may answer at this time what needs no append.
     pub(crate) fn may_answer_reads(&self, now: Instant) -> bool {
-        self.lead.as_ref().is_none_or(|lead| lead.over.is_none() && lead.reign.lease().holds(now))
+        self.lead.as_ref().is_none_or(|lead| lead.holds(now))
     }
 
     /// The epoch of its records and orders.
@@ -302,10 +282,10 @@ impl Engine {
     fn sleep(&mut self) -> Duration {
         let now = self.clock.monotonic();
         if let Some(lead) = &self.lead {
-            if lead.doubt.is_some() {
+            if lead.is_in_doubt() {
                 return TRY_AGAIN_AFTER;
             }
-            if !lead.parked.is_empty() {
+            if lead.has_parked() {
                 return Duration::ZERO;
             }
         }
@@ -317,7 +297,7 @@ impl Engine {
         }
         let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
         if let Some(lead) = &self.lead {
-            sleep = sleep.min(lead.reign.next_proof().saturating_duration_since(now));
+            sleep = sleep.min(lead.next_proof().saturating_duration_since(now));
         }
         if self.state.outstanding_calls().next().is_some() {
             sleep = sleep.min(self.offers.next_look().saturating_duration_since(now));
@@ -363,116 +343,66 @@ impl Engine {
 
     /// Whether the loop must end.
     pub(crate) fn is_over(&self) -> bool {
-        let is_in_doubt = self.lead.as_ref().is_some_and(|lead| lead.doubt.is_some());
-        let has_stepped_down = self.lead.as_ref().is_some_and(|lead| lead.over.is_some());
-        has_stepped_down || self.is_stopping && !is_in_doubt
+        let lead = self.lead.as_ref();
+        lead.is_some_and(|lead| lead.is_over()) || self.is_stopping && !lead.is_some_and(|lead| lead.is_in_doubt())
     }
 
     /// Tries to find out whether the last round stands, if that is unknown. Returns what comes next, or `None` if nothing
     /// may be decided now: what arrives meanwhile waits.
     fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
+        let (now, last) = (self.clock.monotonic(), self.head.sequence);
         let Some(lead) = &mut self.lead else { return Some(first) };
-        if lead.over.is_some() {
-            return None;
-        }
-        if let Some(in_flight) = lead.doubt.take() {
-            let is_told_to_stop = self.park(first, inbox) || self.is_stopping;
-            let now = self.clock.monotonic();
-            let is_too_late = is_told_to_stop && now.saturating_duration_since(in_flight.tried) > STOPS_WITHIN;
-            if in_flight.is_hopeless(now) || is_too_late {
-                self.step_down("the stream has not told for too long whether the last round stands".into());
-                return None;
-            }
-            self.send(in_flight);
-            let is_free = self.lead.as_ref().is_some_and(|lead| lead.doubt.is_none() && lead.over.is_none());
-            return (is_free && !self.is_stopping).then(|| self.next_parked());
-        }
-        if lead.parked.is_empty() {
+        if !lead.is_in_doubt() && !lead.is_over() && !lead.has_parked() {
             return Some(first);
         }
-        self.park(first, inbox);
-        Some(self.next_parked())
-    }
-
-    fn next_parked(&mut self) -> Option<Work> {
-        self.lead.as_mut()?.parked.pop_front()
-    }
-
-    /// Puts aside what has arrived, in its order. Returns whether the loop is told to stop.
-    fn park(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
-        let sequence = self.head.sequence;
-        let arrived = first.into_iter().chain(std::iter::from_fn(|| inbox.try_recv().ok()));
-        let Some(lead) = &mut self.lead else { return false };
-        for work in arrived.take(MAX_PARKED) {
-            match work {
-                // Reports of nodes wait elsewhere; runners report again.
-                Work::Beats | Work::RunnerBeat(..) => {}
-                Work::Command(_, reply) if lead.parked.len() >= MAX_PARKED => {
-                    let message = "the ledger waits for the servers that order its records, and more commands wait than it                                    can take in; try again";
-                    reply(refusal(sequence, RefusalCode::Unavailable, message));
-                }
-                work => lead.parked.push_back(work),
-            }
+        let is_told_to_stop = lead.park(first, inbox, last) || self.is_stopping;
+        if lead.is_in_doubt() {
+            let in_flight = lead.take_doubt(now, is_told_to_stop)?;
+            self.send(in_flight);
         }
-        lead.parked.iter().any(|work| matches!(work, Work::Stop))
+        let lead = self.lead.as_mut()?;
+        (!lead.is_in_doubt() && !lead.is_over() && !self.is_stopping).then(|| lead.next_parked())
     }
 
     /// Shows that this ledger still leads, if it was idle for long enough.
     fn prove_lead(&mut self) {
         let now = self.clock.monotonic();
         let Some(lead) = &self.lead else { return };
-        if lead.doubt.is_some() || lead.over.is_some() || self.is_stopping || now < lead.reign.next_proof() {
+        if lead.is_in_doubt() || lead.is_over() || self.is_stopping || now < lead.next_proof() {
             return;
         }
-        let proof = lead.reign.prepare(self.head, None, News::nothing(), now);
+        let proof = lead.prepare(self.head, None, News::nothing(), now);
         self.send(proof);
     }
 
     /// Appends a round to the stream, then writes it to the log, then tells of it.
     fn send(&mut self, in_flight: InFlight<News>) {
         let started = Instant::now();
-        let Some(lead) = &mut self.lead else { return };
-        match lead.reign.send(in_flight) {
-            Told::Stands(sealed, news) => {
-                let place = lead.reign.place();
-                if let Some(sealed) = sealed
-                    && let Err(error) = self.write(sealed, place)
-                {
+        let Some(Standing { sealed, place, news }) = self.lead.as_mut().and_then(|lead| lead.send(in_flight)) else {
+            return;
+        };
+        if let Some(mut sealed) = sealed {
+            let written = self.storage.log().and_then(|log| {
+                sealed.stand_at(&log, place);
+                log.write(sealed).map_err(|(error, _)| error)
+            });
+            match written {
+                Ok(head) => self.head = head,
+                Err(error) => {
                     tracing::error!(%error, "a round stands in the stream and cannot be written to the log");
-                    self.end_reign(Ended::LogFailed(error.to_string()));
-                    return;
+                    return self.give_up_lead(Ended::LogFailed(error.to_string()));
                 }
-                if !news.records.is_empty() {
-                    self.metrics.committed(news.records.len(), started.elapsed());
-                }
-                self.tell(news, None);
-            }
-            Told::Beaten => self.step_down("another ledger has appended to the stream".into()),
-            Told::Unknown(in_flight, why) => {
-                tracing::debug!(why, "the fate of a round is unknown");
-                lead.doubt = Some(in_flight);
             }
         }
+        if !news.records.is_empty() {
+            self.metrics.committed(news.records.len(), started.elapsed());
+        }
+        self.tell(news, None);
     }
 
-    fn write(&mut self, mut sealed: Sealed, place: Place) -> Result<(), LogError> {
-        let log = self.storage.log()?;
-        sealed.stand_at(&log, place);
-        self.head = log.write(sealed).map_err(|(error, _)| error)?;
-        Ok(())
-    }
-
-    /// Ends the reign. Whoever waits for an answer gets none: a retry gets the first one, or is decided anew, by
-    /// whoever leads then.
-    fn step_down(&mut self, why: String) {
-        tracing::warn!(why, epoch = self.epoch, "this ledger leads no longer");
-        self.end_reign(Ended::SteppedDown(why));
-    }
-
-    fn end_reign(&mut self, ended: Ended) {
+    fn give_up_lead(&mut self, ended: Ended) {
         if let Some(lead) = &mut self.lead {
-            lead.reign.lease().drop_it();
-            lead.over = Some(ended);
+            lead.give_up(ended);
         }
     }
 
@@ -499,7 +429,7 @@ impl Engine {
                 Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= round.most_bytes;
-            next = if is_full { None } else { self.next_parked().or_else(|| inbox.try_recv().ok()) };
+            next = if is_full { None } else { self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok()) };
         }
         for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
             self.heartbeat(beat, reply, round)?;
@@ -755,13 +685,13 @@ impl Engine {
         let news = News { records, pending, orders, calls, notices, spans };
         if let Some(lead) = &self.lead {
             let now = self.clock.monotonic();
-            if batch.is_empty() && (news.is_nothing() || lead.reign.lease().holds(now)) {
+            if batch.is_empty() && (news.is_nothing() || lead.holds(now)) {
                 let objection = self.outlets.objection();
                 return self.tell(news, objection);
             }
             // Without a commit, a proof that this ledger leads: what it answers is then true.
             let commit = (!batch.is_empty()).then(|| batch.seal());
-            let in_flight = lead.reign.prepare(self.head, commit, news, now);
+            let in_flight = lead.prepare(self.head, commit, news, now);
             return self.send(in_flight);
         }
         if !batch.is_empty() {
@@ -883,7 +813,7 @@ impl Engine {
     fn fail(&mut self, error: &LogError, added: Added) {
         if self.lead.is_some() {
             tracing::error!(%error, "the log cannot be used: another ledger has to lead");
-            return self.end_reign(Ended::LogFailed(error.to_string()));
+            return self.give_up_lead(Ended::LogFailed(error.to_string()));
         }
         tracing::error!(%error, "the log cannot be written: every command is refused until it can");
         let retry_at = self.clock.monotonic() + RETRY_STORAGE_AFTER;
@@ -912,25 +842,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// Refuses a command whose records are more than one message to other ledgers can carry: they are written as a whole or
-/// not at all.
-fn fits_into_message(events: &[Event]) -> Result<(), Refusal> {
-    let mut bytes = Vec::new();
-    for event in events {
-        // What cannot be encoded is refused where it is written.
-        let _ = codec::encode_into(event, &mut bytes);
-    }
-    if bytes.len() <= COMMAND_BYTES {
-        return Ok(());
-    }
-    let message = format!(
-        "the command would write {} bytes at once, and where several ledgers keep one history a command may write {COMMAND_BYTES}: \
-         split it into smaller ones",
-        bytes.len()
-    );
-    Err(Refusal::new(RefusalCode::Invalid, message))
 }
 
 impl News {

@@ -21,6 +21,7 @@ mod fence;
 mod handle;
 mod intake;
 mod keeper;
+mod lead;
 pub mod limits;
 mod liveness;
 pub mod log;

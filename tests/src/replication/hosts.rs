@@ -1,8 +1,8 @@
 //! The ledgers, those who ask them, and what happens to them.
 
 use super::{
-    BEGIN, Options, Report, SECOND,
     stream::{Sabotage, Shared},
+    terms::{BEGIN, Options, Report, SECOND},
     truth::Truth,
 };
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 use super::{Input, Output, Stepped};
 use crate::{
     config::Config,
-    engine::Ended,
+    lead::Ended,
     log::{Head, LogError},
     opened::Opened,
     replication::{Peers, Standby, Step},
