@@ -28,7 +28,7 @@ pub use feed::Feed;
 pub use local::LocalBus;
 pub use log_stream::{LogItem, LogStream};
 pub use message::{Message, PublicEvent, Published, Request, RequestStream, Subscription};
-pub use nats::{NatsBus, NatsConfig, StreamLimits};
+pub use nats::{NatsBus, NatsConfig, NatsRounds, StreamLimits};
 pub use projection::{Projection, load_snapshot};
 pub use queue::WorkQueue;
 pub use work::{WorkItem, WorkStream};
