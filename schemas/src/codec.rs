@@ -47,7 +47,7 @@ const CODEC_FRAMED: u8 = 2;
 pub const SCHEMA_VERSION: u8 = 1;
 /// What a ledger of this version of muster may write and send. It rises with each kind of event, command or message
 /// that an older version cannot read although the schema version is the same. Added fields do not raise it.
-pub const FEATURE_LEVEL: u32 = 7;
+pub const FEATURE_LEVEL: u32 = 8;
 /// The lowest feature level of a ledger that this version of muster can work with: what it sends, and does not store, may have
 /// another shape since.
 pub const OLDEST_FEATURE_LEVEL: u32 = 2;

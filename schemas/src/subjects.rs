@@ -78,6 +78,11 @@ pub fn content(node: &str) -> String {
     format!("muster.command.content.{}", token(node))
 }
 
+/// Questions of other ledgers of the same cluster to the ledger of a name: request/reply.
+pub fn ledger(name: &str) -> String {
+    format!("muster.command.ledger.{}", token(name))
+}
+
 /// Orders to a node.
 pub fn node_orders(node: &str) -> String {
     format!("muster.node.{}.order", token(node))

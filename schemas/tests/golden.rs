@@ -363,6 +363,7 @@ fn events() -> Vec<Event> {
     });
     events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
     events.extend(power::events(&fixture));
+    events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events
 }
 

@@ -21,6 +21,7 @@ mod fence;
 mod handle;
 mod intake;
 mod keeper;
+mod lead;
 pub mod limits;
 mod liveness;
 pub mod log;
@@ -31,6 +32,7 @@ mod opened;
 mod outbox;
 mod queries;
 mod refusals;
+pub mod replication;
 pub mod retention;
 mod runners;
 mod service;
@@ -43,9 +45,9 @@ pub mod verify;
 pub mod witness;
 mod work;
 
-pub use config::Config;
+pub use config::{Config, Replication};
 pub use export::export;
-pub use service::serve;
+pub use service::{serve, serve_member};
 pub use verify::verify_folder;
 
 use std::{fmt::Write as _, io, path::Path};
