@@ -13,6 +13,7 @@ use crate::{
 use muster_bus::{NatsBus, NatsConfig, NatsRounds};
 use muster_client::{JobQuery, Moment};
 use muster_executor::{ContainmentMode, containment::Hierarchies};
+use muster_ledger::Replication;
 use muster_schemas::{
     Timestamp,
     job::JobState,
@@ -88,7 +89,7 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
         if loaded.file.names("bus", "url") {
             findings.nats(loaded.configuration.bus.clone());
         }
-        if loaded.configuration.ledger.is_one_of_several() {
+        if loaded.configuration.ledger.replication == Replication::Stream {
             findings.rounds(&loaded.configuration.bus);
             findings.synced_writes();
         }
