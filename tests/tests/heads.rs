@@ -8,7 +8,7 @@ mod cluster;
 #[path = "cluster/history.rs"]
 mod history;
 
-use cluster::{Cluster, assert_history_verifies_in, marks, number, text, wait_until_all_finished};
+use cluster::{Cluster, assert_log_verifies, end_of_log, marks, number, text, wait_until_all_finished};
 use history::{Call, Outcome, contradictions};
 use muster_bus::{
     NatsConfig, NatsRounds,
@@ -16,6 +16,7 @@ use muster_bus::{
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom as _};
 use std::{
+    collections::BTreeMap,
     process::Stdio,
     sync::{
         Arc, Mutex, PoisonError,
@@ -101,6 +102,18 @@ impl Heads {
             }
             assert!(begun.elapsed() < PATIENCE, "no server leads");
             thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Where the log of each ledger ends, once all end at the same record.
+    fn ends_of_logs(&self) -> BTreeMap<String, String> {
+        let begun = Instant::now();
+        loop {
+            let ends = LEDGERS.map(|ledger| (ledger.to_owned(), end_of_log(&self.cluster, ledger).unwrap_or_default()));
+            let is_last = |end: &String| end.split(' ').next() == ends[0].1.split(' ').next() && !end.is_empty();
+            if ends.iter().all(|(_, end)| is_last(end)) || begun.elapsed() > PATIENCE {
+                return ends.into();
+            }
         }
     }
 
@@ -196,10 +209,14 @@ fn suffer_all(faults: &[Fault], random: &mut SmallRng) {
     let heads = Heads::start();
     let calls = Calls::default();
     let waits: Vec<(Fault, Duration)> = thread::scope(|scope| {
-        let callers: Vec<_> = (0..2).map(|caller| scope.spawn({
-            let (calls, cluster) = (calls.clone(), &heads.cluster);
-            move || calls.make(cluster, caller)
-        })).collect();
+        let callers: Vec<_> = (0..2)
+            .map(|caller| {
+                scope.spawn({
+                    let (calls, cluster) = (calls.clone(), &heads.cluster);
+                    move || calls.make(cluster, caller)
+                })
+            })
+            .collect();
         calls.answered_after(Instant::now());
         let suffered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             faults.iter().map(|fault| (*fault, heads.suffer(*fault, &calls, random))).collect()
@@ -215,13 +232,18 @@ fn suffer_all(faults: &[Fault], random: &mut SmallRng) {
     }
     let finished = wait_until_all_finished(&heads.cluster);
     let calls = calls.all();
-    println!("{} calls, {} answered, {} jobs", calls.len(), calls.iter().filter(|call| call.id.is_some()).count(), finished.len());
+    println!(
+        "{} calls, {} answered, {} jobs",
+        calls.len(),
+        calls.iter().filter(|call| call.id.is_some()).count(),
+        finished.len()
+    );
     let jobs = heads.cluster.names_of_jobs();
     let marks = marks(&heads.cluster);
-    heads.cluster.stop();
-    let heads_of_logs = LEDGERS.map(|ledger| (ledger.to_owned(), assert_history_verifies_in(&heads.cluster, ledger)));
-    let found = contradictions(&calls, &Outcome { jobs, marks, heads: heads_of_logs.into() });
+    let found = contradictions(&calls, &Outcome { jobs, marks, heads: heads.ends_of_logs() });
     assert!(found.is_empty(), "{found:#?}");
+    heads.cluster.stop();
+    LEDGERS.iter().for_each(|ledger| assert_log_verifies(&heads.cluster, ledger));
 }
 
 fn random() -> SmallRng {

@@ -38,8 +38,8 @@ mod streams;
 mod work;
 
 pub use config::{NatsConfig, StreamLimits};
-pub use rounds::{NatsRounds, RoundsHealth};
 pub(crate) use reply::NatsReply;
+pub use rounds::{NatsRounds, RoundsHealth};
 pub(crate) use work::{NatsDelivery, NatsWorker};
 
 /// Servers of one subject share its requests by being in this queue group.

@@ -50,12 +50,8 @@ fn round(epoch: u64, number: u64, body: Vec<u8>) -> RoundMessage {
 
 fn renewal(epoch: u64, next: u64) -> RoundMessage {
     let round = round(epoch, next, Vec::new());
-    let header = RoundHeader {
-        kind: RoundKind::Renewal,
-        last: Sequence(next - 1),
-        after: round.header.before,
-        ..round.header
-    };
+    let header =
+        RoundHeader { kind: RoundKind::Renewal, last: Sequence(next - 1), after: round.header.before, ..round.header };
     RoundMessage { header, body: Bytes::new() }
 }
 

@@ -93,7 +93,11 @@ fn every_kind_of_contradiction_is_found() {
     assert_eq!(broken(&|_, outcome| *outcome.marks.get_mut("1").expect("it ran") = 2), 1, "a job has run twice");
     assert_eq!(broken(&|_, outcome| drop(outcome.marks.remove("3"))), 1, "a job has not run");
     assert_eq!(broken(&|_, outcome| drop(outcome.marks.insert("8".into(), 1))), 1, "a job that is not there has run");
-    assert_eq!(broken(&|_, outcome| drop(outcome.heads.insert("x".into(), "f".into()))), 1, "a ledger ends differently");
+    assert_eq!(
+        broken(&|_, outcome| drop(outcome.heads.insert("x".into(), "f".into()))),
+        1,
+        "a ledger ends differently"
+    );
     assert_eq!(broken(&|_, outcome| outcome.heads.clear()), 1, "no ledger was looked at");
 }
 

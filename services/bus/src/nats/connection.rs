@@ -201,7 +201,9 @@ mod tests {
         ] {
             assert_eq!(is_at_least(version, OLDEST_SERVER), expected, "{version}");
         }
-        for (version, expected) in [("2.15.0", false), ("2.15.1", true), ("v2.15.1-RC.1", true), ("2.16", true), ("2.15.x", false)] {
+        for (version, expected) in
+            [("2.15.0", false), ("2.15.1", true), ("v2.15.1-RC.1", true), ("2.16", true), ("2.15.x", false)]
+        {
             assert_eq!(is_at_least(version, (2, 15, 1)), expected, "{version}");
         }
     }

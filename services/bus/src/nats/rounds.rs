@@ -131,7 +131,10 @@ impl NatsRounds {
         let fault = fault(&info.config).or_else(|| {
             let behind = cluster.replicas.iter().find(|peer| peer.offline || !peer.current)?;
             let how = if behind.offline { "is away" } else { "is behind" };
-            Some(format!("the NATS server {} {how}: the loss of one more stops all decisions; look at its log", behind.name))
+            Some(format!(
+                "the NATS server {} {how}: the loss of one more stops all decisions; look at its log",
+                behind.name
+            ))
         });
         let text = match &cluster.leader {
             Some(leader) => {
@@ -303,7 +306,10 @@ impl NatsRounds {
                 made.map(|stream| stream.cached_info().clone()).map_err(|error| error.to_string())
             }
             CreateStreamErrorKind::JetStream(error)
-                if matches!(error.error_code(), ErrorCode::CLUSTER_NO_PEERS | ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED) =>
+                if matches!(
+                    error.error_code(),
+                    ErrorCode::CLUSTER_NO_PEERS | ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
+                ) =>
             {
                 Err(format!("the stream {ROUNDS_STREAM} has no place: {REMEDY}. NATS says: {error}"))
             }

@@ -300,7 +300,11 @@ impl Findings {
             (true, false) => {
                 let remedy = "a loss of power loses what was acknowledged; set `sync_interval: always` under `jetstream`, and \
                               restart it";
-                self.add(WHAT, Verdict::Bad, format!("{name} has the tag `{SYNC_TAG}` and does not sync every write: {remedy}"));
+                self.add(
+                    WHAT,
+                    Verdict::Bad,
+                    format!("{name} has the tag `{SYNC_TAG}` and does not sync every write: {remedy}"),
+                );
             }
             (false, _) => {
                 let text = format!("{name} keeps no rounds: it has no tag `{SYNC_TAG}`");
