@@ -8,7 +8,7 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
-    config::Config,
+    config::{Config, Replication},
     contents::Contents,
     dispatch::OrderWriter,
     engine::Engine,
@@ -74,6 +74,7 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     config.check()?;
+    ensure!(config.replication == Replication::Alone, "`replication` is `stream`: this ledger is one of several");
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let storage = Arc::clone(&opened.storage);

@@ -19,11 +19,13 @@ use muster_schemas::{
     command::RefusalCode,
 };
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+/// How often a standby looks at the stream.
+const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The most messages that a standby takes in one step.
 const AT_A_TIME: usize = 64;
 
@@ -47,7 +49,6 @@ enum Phase {
 /// A ledger without threads and without a bus, on a stream of rounds.
 pub struct Member {
     name: String,
-    folder: PathBuf,
     phase: Phase,
     /// A moment, and the monotonic time that belongs to it.
     origin: (Timestamp, Instant),
@@ -72,7 +73,7 @@ impl Member {
         let origin = (now, Instant::now());
         let standby = Standby::new(opened, name, (rounds, peers), promoted, origin.1)?;
         let phase = Phase::Following(Box::new(standby));
-        Ok(Self { name: name.to_owned(), folder: data_dir.to_owned(), phase, origin, wake: now })
+        Ok(Self { name: name.to_owned(), phase, origin, wake: now })
     }
 
     /// What it does.
@@ -93,7 +94,9 @@ impl Member {
             Phase::Following(standby) => {
                 let last = standby.head().sequence;
                 let (step, wait) = follow(standby, now, monotonic);
-                self.wake = now.plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
+                // Nothing wakes it when the stream brings something.
+                let wait = wait.min(LOOK_EVERY);
+                self.wake = now.plus_micros(i64::try_from(wait.as_micros()).unwrap_or(0));
                 match step {
                     Ok(false) => {}
                     Ok(true) => self.lead(now, monotonic),
@@ -176,11 +179,6 @@ impl Member {
             visit(stored.value);
         }
         Ok(())
-    }
-
-    /// The folder of its data.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     fn monotonic(&self, now: Timestamp) -> Instant {
