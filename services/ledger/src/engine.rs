@@ -429,7 +429,11 @@ impl Engine {
                 Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= round.most_bytes;
-            next = if is_full { None } else { self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok()) };
+            next = if is_full {
+                None
+            } else {
+                self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok())
+            };
         }
         for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
             self.heartbeat(beat, reply, round)?;

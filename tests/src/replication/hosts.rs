@@ -327,7 +327,9 @@ impl Hosts {
             || !output.orders.is_empty()
             || !output.commits.is_empty();
         match is_in_doubt && has_left {
-            true => Err(format!("ledger {} tells something while the fate of its round is unknown: {output:?}", NAMES[at])),
+            true => {
+                Err(format!("ledger {} tells something while the fate of its round is unknown: {output:?}", NAMES[at]))
+            }
             false => Ok(()),
         }
     }
@@ -373,7 +375,11 @@ impl Hosts {
             self.acknowledged = self.acknowledged.max(answer.sequence.0);
             // An answer can get lost on its way.
             let is_lost = self.random.random_range(0..5) == 0 && !self.shared.with(|stream| stream.is_calm);
-            let client = self.clients.iter_mut().filter(|_| !is_lost).find(|client| client.asked.as_ref().is_some_and(|asked| asked.id == id));
+            let client = self
+                .clients
+                .iter_mut()
+                .filter(|_| !is_lost)
+                .find(|client| client.asked.as_ref().is_some_and(|asked| asked.id == id));
             if let Some(client) = client {
                 client.asked = None;
                 self.report.acknowledged += 1;
@@ -466,7 +472,8 @@ impl Hosts {
     fn deliver_pages(&mut self) {
         for at in 0..self.hosts.len() {
             let Some((name, from)) = self.hosts[at].mailbox.with(|mail| mail.wants.take()) else { continue };
-            let asked = NAMES.iter().position(|other| *other == name).and_then(|other| self.hosts[other].member.as_ref());
+            let asked =
+                NAMES.iter().position(|other| *other == name).and_then(|other| self.hosts[other].member.as_ref());
             if let Some(Ok(page)) = asked.map(|member| member.page_for_others(from, PAGE_BYTES)) {
                 self.report.pages += 1;
                 self.hosts[at].mailbox.with(|mail| mail.page = Some((name, from, Bytes::from(page))));

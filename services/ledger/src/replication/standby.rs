@@ -273,7 +273,9 @@ impl Standby {
     /// last one in front of it.
     fn is_void(&self, header: &RoundHeader) -> Result<bool, StreamFault> {
         let is_late = header.kind == RoundKind::Claim && header.first <= self.head().sequence && self.position.0 > 0;
-        Ok(is_late && self.has(Sequence(header.first.0 - 1), &header.before)? && !self.has(header.first, &header.after)?)
+        Ok(is_late
+            && self.has(Sequence(header.first.0 - 1), &header.before)?
+            && !self.has(header.first, &header.after)?)
     }
 
     /// Whether this log has a record with this hash. Of records that were archived nobody knows.
@@ -358,7 +360,10 @@ impl Standby {
             let mut body = Body::read(&page).ok_or_else(damaged)?;
             body.records.truncate(wanted);
             if body.records.is_empty() {
-                self.complain(format!("records from {from} on are no longer in the stream, and {} has none", header.ledger));
+                self.complain(format!(
+                    "records from {from} on are no longer in the stream, and {} has none",
+                    header.ledger
+                ));
                 return Ok(false);
             }
             self.write(at, &body, None, None, None, header)?;
@@ -386,7 +391,11 @@ impl Standby {
         for payload in &body.records {
             let record = batch.append_stored(payload).map_err(damaged)?;
             if epoch.is_some_and(|epoch| record.epoch != epoch) {
-                return Err(self.another_history(at, header, format!("record {} is of another epoch", record.sequence)));
+                return Err(self.another_history(
+                    at,
+                    header,
+                    format!("record {} is of another epoch", record.sequence),
+                ));
             }
             records.push(record);
         }
@@ -478,7 +487,11 @@ impl Standby {
         batch.append(&record, None)?;
         let (sealed, body) = batch.seal();
         let message = author.message(RoundKind::Claim, head, sealed.head(), body);
-        Ok(Claim { in_flight: InFlight { message, sealed: Some(sealed), told: record, tried: now }, after, stands: None })
+        Ok(Claim {
+            in_flight: InFlight { message, sealed: Some(sealed), told: record, tried: now },
+            after,
+            stands: None,
+        })
     }
 
     fn author(&self) -> Author {

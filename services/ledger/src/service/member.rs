@@ -185,8 +185,9 @@ async fn follow(
     let (head_sender, head) = watch::channel(opened.head);
     let fence = Fence::of_the_writer();
     let witnessed = opened.head.sequence;
-    let notary =
-        Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }.start().context("starting the notary")?;
+    let notary = Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }
+        .start()
+        .context("starting the notary")?;
     let standby = Standby::new(opened, name, ends, promoted, Instant::now())?;
     let stop = shutdown.child_token();
     let (sender, mut followed) = oneshot::channel();

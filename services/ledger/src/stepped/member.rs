@@ -14,10 +14,7 @@ use crate::{
 };
 use muster_bus::rounds::Rounds;
 use muster_domain::State;
-use muster_schemas::{
-    Sequence, Timestamp,
-    command::RefusalCode,
-};
+use muster_schemas::{Sequence, Timestamp, command::RefusalCode};
 use std::{
     path::Path,
     sync::Arc,
@@ -123,7 +120,9 @@ impl Member {
     /// The end of the log that it names when it is asked; `None` if it may not answer.
     pub fn answer_head(&self, now: Timestamp) -> Option<Sequence> {
         match &self.phase {
-            Phase::Leading(stepped, _) if stepped.engine().may_answer_reads(self.monotonic(now)) => Some(stepped.head()),
+            Phase::Leading(stepped, _) if stepped.engine().may_answer_reads(self.monotonic(now)) => {
+                Some(stepped.head())
+            }
             _ => None,
         }
     }
