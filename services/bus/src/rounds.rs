@@ -175,7 +175,17 @@ mod tests {
     fn header(kind: RoundKind, first: u64, last: u64) -> RoundHeader {
         let (first, last) = (Sequence(first), Sequence(last));
         let (before, after) = ([1; 32], [2; 32]);
-        RoundHeader { cluster: [7; 16], ledger: "a".into(), epoch: 3, kind, first, last, before, after, feature_level: 8 }
+        RoundHeader {
+            cluster: [7; 16],
+            ledger: "a".into(),
+            epoch: 3,
+            kind,
+            first,
+            last,
+            before,
+            after,
+            feature_level: 8,
+        }
     }
 
     #[test]

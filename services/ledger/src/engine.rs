@@ -350,8 +350,8 @@ impl Engine {
     /// Tries to find out whether the last round stands, if that is unknown. Returns what comes next, or `None` if nothing
     /// may be decided now: what arrives meanwhile waits.
     fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
-        let (now, last) = (self.clock.monotonic(), self.head.sequence);
         let Some(lead) = &mut self.lead else { return Some(first) };
+        let (now, last) = (self.clock.monotonic(), self.head.sequence);
         if !lead.is_in_doubt() && !lead.is_over() && !lead.has_parked() {
             return Some(first);
         }
@@ -366,8 +366,8 @@ impl Engine {
 
     /// Shows that this ledger still leads, if it was idle for long enough.
     fn prove_lead(&mut self) {
-        let now = self.clock.monotonic();
         let Some(lead) = &self.lead else { return };
+        let now = self.clock.monotonic();
         if lead.is_in_doubt() || lead.is_over() || self.is_stopping || now < lead.next_proof() {
             return;
         }
@@ -429,7 +429,11 @@ impl Engine {
                 Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= round.most_bytes;
-            next = if is_full { None } else { self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok()) };
+            next = if is_full {
+                None
+            } else {
+                self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok())
+            };
         }
         for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
             self.heartbeat(beat, reply, round)?;

@@ -497,7 +497,8 @@ impl Log {
             body.record(stored.payload());
             let key = CommandKey::new(&record.actor, record.command);
             if answered.insert(key.0)
-                && let Some(value) = self.db.get_cf(self.family(COMMANDS), key.0).map_err(|error| self.storage("read", error))?
+                && let Some(value) =
+                    self.db.get_cf(self.family(COMMANDS), key.0).map_err(|error| self.storage("read", error))?
             {
                 body.answer(&key.0, &value);
             }

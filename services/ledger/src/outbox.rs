@@ -424,8 +424,9 @@ fn write_orders(
     let runtime = tokio::runtime::Handle::current();
     let epoch = writer.epoch();
     std::thread::Builder::new().name("muster-orders".into()).spawn(move || {
-        writer
-            .run(|node, order| runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, order, epoch))).is_some());
+        writer.run(|node, order| {
+            runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, order, epoch))).is_some()
+        });
         drop(ended);
     })?;
     Ok(async move {

@@ -15,7 +15,7 @@ mod standby;
 
 pub use fault::StreamFault;
 pub(crate) use lease::Lease;
-pub use peers::{NoPeers, Peers};
+pub use peers::Peers;
 pub(crate) use reign::{InFlight, Reign, Told};
 pub(crate) use standby::{Standby, Step};
 

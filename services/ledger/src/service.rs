@@ -8,7 +8,7 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
-    config::Config,
+    config::{Config, Replication},
     contents::Contents,
     dispatch::OrderWriter,
     engine::Engine,
@@ -74,6 +74,7 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     config.check()?;
+    ensure!(config.replication == Replication::Alone, "`replication` is `stream`: this ledger is one of several");
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let storage = Arc::clone(&opened.storage);
@@ -213,14 +214,17 @@ pub(crate) async fn reign(
                     let outcome = Err(anyhow::anyhow!("the log cannot be used: {why}"));
                     Over { follows: false, rounds: None, outcome }
                 }
-                Ended::SteppedDown(_) | Ended::Stopped => {
-                    Over { follows: signed.is_ok(), rounds: Some(rounds), outcome: signed.context("signing the end of the log") }
-                }
+                Ended::SteppedDown(_) | Ended::Stopped => Over {
+                    follows: signed.is_ok(),
+                    rounds: Some(rounds),
+                    outcome: signed.context("signing the end of the log"),
+                },
             });
         }
         End::Asked | End::Fenced(_) => {
             handle.stop();
-            let (_, rounds) = engine.await.context("the ledger's decide loop failed")?.map_err(LogError::Contradiction)?;
+            let (_, rounds) =
+                engine.await.context("the ledger's decide loop failed")?.map_err(LogError::Contradiction)?;
             rounds
         }
     };
@@ -450,7 +454,10 @@ async fn names_at(storage: &Arc<Storage>, sequence: Sequence) -> anyhow::Result<
 
 /// Starts the decide loop on its own thread; the receiver resolves when the thread has ended, with an error if it
 /// panicked.
-fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<Result<EngineEnd, Violation>>> {
+fn run_engine(
+    engine: Engine,
+    work: mpsc::Receiver<Work>,
+) -> anyhow::Result<oneshot::Receiver<Result<EngineEnd, Violation>>> {
     let (ended, end) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())

@@ -105,11 +105,6 @@ impl Sealed {
     pub(crate) fn stand_at(&mut self, log: &Log, place: Place) {
         self.writes.put_cf(log.family(META), META_PLACE, place.to_bytes());
     }
-
-    /// What it adds, if it is given up.
-    pub(crate) fn abandon(self) -> Added {
-        self.added
-    }
 }
 
 impl Log {
@@ -272,7 +267,8 @@ impl<'log> Batch<'log> {
     /// [`LogError::Storage`] with the additions. Whether they are on disk is then unknown: reopen the log and call
     /// [`Log::take_back`] before using it again.
     pub fn commit(self) -> Result<Head, (LogError, Added)> {
-        self.log.write(self.seal().0)
+        let log = self.log;
+        log.write(self.seal().0)
     }
 
     /// The commit on its own, and what other ledgers need of it.

@@ -4,16 +4,17 @@ use muster_bus::rounds::Position;
 use muster_schemas::{ids::Sequence, subjects::ROUNDS_STREAM, time::Timestamp};
 
 /// What a person has to do if the stream cannot be trusted.
-const REMEDY: &str = "Nothing was changed. Find out which ledger has the log to go on with (`muster audit verify` and the end of each \
-                      log tell), and follow \"Several ledgers\" in the handbook's chapter on operation";
+const REMEDY: &str = "Nothing was changed. Stop all ledgers, find out whose log is to go on (`muster audit verify` tells where each \
+                      ends), delete the stream, and start that ledger once with `--lead-new-stream RECORD`, the last record of its \
+                      log; the others follow it if their logs agree with it";
 
 /// Why a ledger must not follow the stream of rounds, and must not lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamFault {
     /// The stream belongs to another cluster.
     #[error(
-        "the stream {ROUNDS_STREAM} holds the history of cluster {found}, and this ledger's log is of cluster {own}. Give each \
-         cluster NATS servers or an account of its own. Nothing was changed"
+        "the stream {stream} holds the history of cluster {found}, and this ledger's log is of cluster {own}. Give each \
+         cluster NATS servers or an account of its own. Nothing was changed", stream = ROUNDS_STREAM
     )]
     AnotherCluster {
         /// The cluster of the stream.
@@ -23,8 +24,8 @@ pub enum StreamFault {
     },
     /// The stream is not the one that this log was written with.
     #[error(
-        "the stream {ROUNDS_STREAM} was created at {found}, and record {last} of this log stands in one that was created at \
-         {known}: the stream was deleted or put back, and is not taken over by itself. {REMEDY}"
+        "the stream {stream} was created at {found}, and record {last} of this log stands in one that was created at \
+         {known}: the stream was deleted or put back, and is not taken over by itself. {remedy}", stream = ROUNDS_STREAM, remedy = REMEDY
     )]
     AnotherStream {
         /// When the stream was created.
@@ -36,8 +37,8 @@ pub enum StreamFault {
     },
     /// The stream ends before a message that stood in it.
     #[error(
-        "the stream {ROUNDS_STREAM} ends at message {found}, and message {known} stood in it, acknowledged: the stream has lost its \
-         end. {REMEDY}"
+        "the stream {stream} ends at message {found}, and message {known} stood in it, acknowledged: the stream has lost its \
+         end. {remedy}", stream = ROUNDS_STREAM, remedy = REMEDY
     )]
     LostItsEnd {
         /// The last message of the stream.
@@ -47,8 +48,8 @@ pub enum StreamFault {
     },
     /// A message does not continue this log.
     #[error(
-        "message {at} of the stream {ROUNDS_STREAM}, of ledger {ledger} in epoch {epoch}, does not continue this ledger's log, \
-         which ends at record {last}: {what}. One of them has another history. {REMEDY}"
+        "message {at} of the stream {stream}, of ledger {ledger} in epoch {epoch}, does not continue this ledger's log, \
+         which ends at record {last}: {what}. One of them has another history. {remedy}", stream = ROUNDS_STREAM, remedy = REMEDY
     )]
     AnotherHistory {
         /// The message.
@@ -63,7 +64,7 @@ pub enum StreamFault {
         what: String,
     },
     /// A message is not one of a ledger, or is damaged.
-    #[error("message {at} of the stream {ROUNDS_STREAM} cannot be used: {why}. {REMEDY}")]
+    #[error("message {at} of the stream {stream} cannot be used: {why}. {remedy}", stream = ROUNDS_STREAM, remedy = REMEDY)]
     Damaged {
         /// The message.
         at: Position,

@@ -12,13 +12,3 @@ pub trait Peers: Send {
     /// The ledger does not answer; the text says why, for people.
     fn page(&mut self, ledger: &str, from: Sequence) -> Result<Bytes, String>;
 }
-
-/// Nobody can be asked.
-#[derive(Clone, Copy, Debug)]
-pub struct NoPeers;
-
-impl Peers for NoPeers {
-    fn page(&mut self, ledger: &str, _from: Sequence) -> Result<Bytes, String> {
-        Err(format!("ledger {ledger} cannot be asked"))
-    }
-}

@@ -99,7 +99,13 @@ impl Reign {
     }
 
     /// A message after `head`: a commit, or, without one, the proof that this ledger leads.
-    pub(crate) fn prepare<T>(&self, head: Head, commit: Option<(Sealed, Vec<u8>)>, told: T, now: Instant) -> InFlight<T> {
+    pub(crate) fn prepare<T>(
+        &self,
+        head: Head,
+        commit: Option<(Sealed, Vec<u8>)>,
+        told: T,
+        now: Instant,
+    ) -> InFlight<T> {
         let (sealed, message) = match commit {
             Some((sealed, body)) => {
                 let message = self.author.message(RoundKind::Round, head, sealed.head(), body);

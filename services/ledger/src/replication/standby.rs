@@ -8,7 +8,7 @@ use crate::{
     opened::Opened,
 };
 use muster_bus::rounds::{Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds, StreamInfo};
-use muster_domain::{notify, state::Reign as ReignInLog};
+use muster_domain::{Reign as ReignInLog, notify};
 use muster_schemas::{
     codec::{self, FEATURE_LEVEL},
     event::{Actor, Event, Record, TraceContext},
@@ -66,8 +66,6 @@ pub(crate) struct Standby {
     /// Whether messages may have left the stream unread: then the end of this log is unproven until a message continues it.
     is_unproven: bool,
     highest_epoch: u64,
-    /// Who leads, as far as this ledger has heard.
-    leader: Option<String>,
     /// When the last message came.
     heard: Instant,
     /// Whether the leader has ended its reign itself.
@@ -103,7 +101,6 @@ impl Standby {
             at_position: None,
             is_unproven: false,
             highest_epoch,
-            leader: None,
             heard: now,
             is_vacant: false,
             was_away: false,
@@ -121,11 +118,6 @@ impl Standby {
     /// The state at the end of this ledger's log.
     pub(crate) fn opened(&self) -> &Opened {
         &self.opened
-    }
-
-    /// Who leads, as far as this ledger has heard, and in which epoch.
-    pub(crate) fn leader(&self) -> (Option<&str>, u64) {
-        (self.leader.as_deref(), self.opened.state.epoch())
     }
 
     /// The log and the state of the ledger that leads, and its reign; after [`Step::Leads`].
@@ -221,6 +213,8 @@ impl Standby {
             _ => self.position = place.map_or(Position(0), |place| place.position),
         }
         self.created = Some(info.created);
+        // Nobody can lead on a stream that never had a message.
+        self.is_vacant = info.last == Position(0);
         Ok(Step::GoOn)
     }
 
@@ -253,9 +247,8 @@ impl Standby {
             self.take(at, message)?;
             self.is_unproven = false;
             self.is_vacant = header.kind == RoundKind::Yield;
-            self.leader = Some(header.ledger.clone());
-            self.at_position = Some(header.after);
         }
+        self.at_position = Some(header.after);
         self.highest_epoch = self.highest_epoch.max(header.epoch);
         (self.position, self.heard) = (at, now);
         Ok(Step::GoOn)
@@ -280,7 +273,9 @@ impl Standby {
     /// last one in front of it.
     fn is_void(&self, header: &RoundHeader) -> Result<bool, StreamFault> {
         let is_late = header.kind == RoundKind::Claim && header.first <= self.head().sequence && self.position.0 > 0;
-        Ok(is_late && self.has(Sequence(header.first.0 - 1), &header.before)? && !self.has(header.first, &header.after)?)
+        Ok(is_late
+            && self.has(Sequence(header.first.0 - 1), &header.before)?
+            && !self.has(header.first, &header.after)?)
     }
 
     /// Whether this log has a record with this hash. Of records that were archived nobody knows.
@@ -365,7 +360,10 @@ impl Standby {
             let mut body = Body::read(&page).ok_or_else(damaged)?;
             body.records.truncate(wanted);
             if body.records.is_empty() {
-                self.complain(format!("records from {from} on are no longer in the stream, and {} has none", header.ledger));
+                self.complain(format!(
+                    "records from {from} on are no longer in the stream, and {} has none",
+                    header.ledger
+                ));
                 return Ok(false);
             }
             self.write(at, &body, None, None, None, header)?;
@@ -393,7 +391,11 @@ impl Standby {
         for payload in &body.records {
             let record = batch.append_stored(payload).map_err(damaged)?;
             if epoch.is_some_and(|epoch| record.epoch != epoch) {
-                return Err(self.another_history(at, header, format!("record {} is of another epoch", record.sequence)));
+                return Err(self.another_history(
+                    at,
+                    header,
+                    format!("record {} is of another epoch", record.sequence),
+                ));
             }
             records.push(record);
         }
@@ -485,7 +487,11 @@ impl Standby {
         batch.append(&record, None)?;
         let (sealed, body) = batch.seal();
         let message = author.message(RoundKind::Claim, head, sealed.head(), body);
-        Ok(Claim { in_flight: InFlight { message, sealed: Some(sealed), told: record, tried: now }, after, stands: None })
+        Ok(Claim {
+            in_flight: InFlight { message, sealed: Some(sealed), told: record, tried: now },
+            after,
+            stands: None,
+        })
     }
 
     fn author(&self) -> Author {

@@ -59,39 +59,41 @@ pub async fn serve_member(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     config.check()?;
-    let mut peers: Box<dyn Peers> = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
-    let begun = begin(&config, rounds, peers, &shutdown).await?;
-    let Some((mut opened, mut rounds)) = begun.map(|(opened, rounds, found)| {
-        peers = found;
-        (opened, rounds)
-    }) else {
-        return Ok(());
-    };
-    let storage = Arc::clone(&opened.storage);
+    let peers = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
+    let Some(begun) = begin(&config, rounds, peers, &shutdown).await? else { return Ok(()) };
+    let storage = Arc::clone(&begun.0.storage);
     let answering = answer_others(&bus, &config.name, &storage, &shutdown).await?;
     // Nobody waits if the receiver is gone.
     let _ = ready.send(());
-    let mut promoted = config.promoted;
-    let outcome = loop {
-        let followed = follow(opened, &config.name, (rounds, peers), promoted.take(), &shutdown).await?;
-        let (led, reign_of, found) = match followed {
-            Followed::Stopped => break Ok(()),
-            Followed::Leads(lead) => *lead,
-        };
-        peers = found;
-        let over = reign((&bus, &config, &limits), led, Some(reign_of), &mut None, &shutdown).await?;
-        match over.rounds {
-            Some(found) if over.follows && !shutdown.is_cancelled() => rounds = found,
-            _ => break over.outcome,
-        }
-        let reopening = Arc::clone(&storage);
-        let address = config.public_address.clone();
-        opened = tokio::task::spawn_blocking(move || open_again(reopening, address)).await??;
-    };
+    let outcome = follow_and_lead((&bus, &config, &limits), begun, &shutdown).await;
     answering.abort();
     let _ = answering.await;
     close(storage).await;
     outcome
+}
+
+/// Follows, leads, and follows again.
+async fn follow_and_lead(
+    (bus, config, limits): (&SharedBus, &Config, &Arc<dyn TemplateLimits>),
+    (mut opened, mut rounds, mut peers): Begun,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let storage = Arc::clone(&opened.storage);
+    let mut promoted = config.promoted;
+    loop {
+        let ends = (rounds, peers);
+        let Followed::Leads(lead) = follow(opened, &config.name, ends, promoted.take(), shutdown).await? else {
+            return Ok(());
+        };
+        let (led, lead, others) = *lead;
+        let over = reign((bus, config, limits), led, Some(lead), &mut None, shutdown).await?;
+        match over.rounds {
+            Some(stream) if over.follows && !shutdown.is_cancelled() => (rounds, peers) = (stream, others),
+            _ => return over.outcome,
+        }
+        let (reopening, address) = (Arc::clone(&storage), config.public_address.clone());
+        opened = tokio::task::spawn_blocking(move || open_again(reopening, address)).await??;
+    }
 }
 
 type Begun = (Opened, Box<dyn Rounds>, Box<dyn Peers>);
@@ -183,11 +185,12 @@ async fn follow(
     let (head_sender, head) = watch::channel(opened.head);
     let fence = Fence::of_the_writer();
     let witnessed = opened.head.sequence;
-    let notary =
-        Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }.start().context("starting the notary")?;
+    let notary = Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }
+        .start()
+        .context("starting the notary")?;
     let standby = Standby::new(opened, name, ends, promoted, Instant::now())?;
     let stop = shutdown.child_token();
-    let (sender, followed) = oneshot::channel();
+    let (sender, mut followed) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())
         .spawn({
@@ -195,7 +198,6 @@ async fn follow(
             move || drop(sender.send(follow_here(standby, &head_sender, &stop)))
         })
         .context("starting the thread of a ledger that follows")?;
-    let mut followed = followed;
     let result = tokio::select! {
         result = &mut followed => result,
         error = fence.lost() => {
@@ -225,7 +227,7 @@ fn follow_here(
             Step::GoOn => {}
             Step::Wait(wait) => {
                 // Messages are waited for where they come from.
-                if wait < WAIT {
+                if wait <= WAIT {
                     std::thread::sleep(wait);
                 }
             }

@@ -14,16 +14,15 @@ use crate::{
 };
 use muster_bus::rounds::Rounds;
 use muster_domain::State;
-use muster_schemas::{
-    Sequence, Timestamp,
-    command::RefusalCode,
-};
+use muster_schemas::{Sequence, Timestamp, command::RefusalCode};
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+/// How often a standby looks at the stream.
+const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The most messages that a standby takes in one step.
 const AT_A_TIME: usize = 64;
 
@@ -47,7 +46,6 @@ enum Phase {
 /// A ledger without threads and without a bus, on a stream of rounds.
 pub struct Member {
     name: String,
-    folder: PathBuf,
     phase: Phase,
     /// A moment, and the monotonic time that belongs to it.
     origin: (Timestamp, Instant),
@@ -72,7 +70,7 @@ impl Member {
         let origin = (now, Instant::now());
         let standby = Standby::new(opened, name, (rounds, peers), promoted, origin.1)?;
         let phase = Phase::Following(Box::new(standby));
-        Ok(Self { name: name.to_owned(), folder: data_dir.to_owned(), phase, origin, wake: now })
+        Ok(Self { name: name.to_owned(), phase, origin, wake: now })
     }
 
     /// What it does.
@@ -93,7 +91,9 @@ impl Member {
             Phase::Following(standby) => {
                 let last = standby.head().sequence;
                 let (step, wait) = follow(standby, now, monotonic);
-                self.wake = now.plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
+                // Nothing wakes it when the stream brings something.
+                let wait = wait.min(LOOK_EVERY);
+                self.wake = now.plus_micros(i64::try_from(wait.as_micros()).unwrap_or(0));
                 match step {
                     Ok(false) => {}
                     Ok(true) => self.lead(now, monotonic),
@@ -120,7 +120,9 @@ impl Member {
     /// The end of the log that it names when it is asked; `None` if it may not answer.
     pub fn answer_head(&self, now: Timestamp) -> Option<Sequence> {
         match &self.phase {
-            Phase::Leading(stepped, _) if stepped.engine().may_answer_reads(self.monotonic(now)) => Some(stepped.head()),
+            Phase::Leading(stepped, _) if stepped.engine().may_answer_reads(self.monotonic(now)) => {
+                Some(stepped.head())
+            }
             _ => None,
         }
     }
@@ -176,11 +178,6 @@ impl Member {
             visit(stored.value);
         }
         Ok(())
-    }
-
-    /// The folder of its data.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     fn monotonic(&self, now: Timestamp) -> Instant {
