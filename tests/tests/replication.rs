@@ -37,7 +37,8 @@ fn check(part: u64) {
     assert_eq!(total.alarms, 0);
 }
 
-/// Several ledgers keep one history under faults: nothing acknowledged is lost or contradicted, whoever leads.
+/// Several ledgers keep one history under faults: nothing acknowledged is lost or contradicted, whoever
+/// leads (M-SYS-8).
 #[test]
 fn several_ledgers_keep_one_history() {
     check(0);
@@ -58,7 +59,8 @@ fn several_ledgers_keep_one_history_fourth_part() {
     check(3);
 }
 
-/// A stream that loses acknowledged records stops the ledgers with an alarm; none of them goes on as if nothing were.
+/// A stream that loses acknowledged records stops the ledgers with an alarm; none of them goes on as if nothing were
+/// (M-SYS-8).
 #[test]
 fn a_stream_that_breaks_its_promises_stops_the_ledgers() {
     for broken in [BrokenPromise::LosesItsEnd, BrokenPromise::IsEmptied, BrokenPromise::GoesAnotherWay] {
@@ -68,7 +70,7 @@ fn a_stream_that_breaks_its_promises_stops_the_ledgers() {
     }
 }
 
-/// The checks notice when a rule is not kept.
+/// The checks notice when a rule is not kept (M-SYS-8).
 #[test]
 fn broken_rules_are_noticed() {
     let all = [Sabotage::NoFence, Sabotage::AnswersEarly, Sabotage::ReadsInsteadOfRetries, Sabotage::SlowClock];
