@@ -205,7 +205,7 @@ impl NatsCluster {
         }
         let server = |(number, port)| {
             let more_config = format!(
-                "server_name: s{number}\nserver_tags: [\"sync:always\"]\n\
+                "server_name: s{number}\nserver_tags: [\"sync:always\"]\nping_interval: \"2s\"\nping_max: 2\n\
                  cluster {{ name: test, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}"
             );
             NatsServer::start_as("sync_interval: always", more_config, fresh_folder())
