@@ -91,8 +91,8 @@ pub struct AgentOrders {
     pub kill: Vec<AgentOrder>,
     /// Other orders about parts: signals, and parts that are to be forgotten.
     pub other: Vec<AgentOrder>,
-    /// The epoch of the ledger that orders it; absent if there is only one. What comes with a lower epoch than an earlier
-    /// answer had is from a ledger that no longer leads, and must not be obeyed.
+    /// The epoch of the ledger that orders it; absent if there is only one. A lower epoch than that of an
+    /// earlier answer comes from a ledger that no longer leads: such an answer must not be obeyed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epoch: u64,
 }

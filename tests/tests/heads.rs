@@ -252,7 +252,7 @@ fn random() -> SmallRng {
     SmallRng::seed_from_u64(seed)
 }
 
-/// M-SYS-7: the ledger that leads is killed, and paused and let go on; the server that leads the stream is killed.
+/// M-SYS-7: the ledger that leads is killed, and paused and resumed; the server that leads the stream is killed.
 #[test]
 fn answers_stay_true_when_whoever_leads_is_killed_or_paused() {
     let faults = [Fault::KillLeadingLedger, Fault::PauseLeadingLedger, Fault::KillLeadingServer];

@@ -111,7 +111,7 @@ impl NatsServer {
         self.signal("-STOP");
     }
 
-    /// Lets it go on after [`pause`](Self::pause).
+    /// Lets it continue after [`pause`](Self::pause).
     ///
     /// # Panics
     /// It does not run.

@@ -181,7 +181,7 @@ async fn nothing_is_lost_or_doubled_when_the_leader_of_the_stream_dies() {
     .expect("all rounds are there");
 }
 
-/// M-BUS-4: of two writers at one place one goes on; asking again by the same write tells each what became of it.
+/// M-BUS-4: of two writers at one place one succeeds; asking again by the same write tells each what became of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_place_has_one_message() {
     let cluster = NatsCluster::start().await;
@@ -219,7 +219,7 @@ async fn one_place_has_one_message() {
     .expect("the outcomes are as they have to be");
 }
 
-/// M-BUS-4: a stream that was made anew is told from the one that it replaces, and nothing follows its end.
+/// M-BUS-4: a stream that was made again is told from the one that it replaces, and nothing follows its end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_stream_made_anew_is_another_one() {
     let cluster = NatsCluster::start().await;

@@ -27,7 +27,7 @@ impl Node {
 }
 
 /// M-EXE-7: a ledger that was paused while another took its place orders the end of a run, by an order and by the answer
-/// to a sign of life; the run goes on, also when the executor has been restarted meanwhile. Programs of earlier versions
+/// to a sign of life; the run continues, also when the executor has been restarted meanwhile. Programs of earlier versions
 /// and a ledger alone send epoch 0, and are obeyed by nodes that know no other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_leads_no_longer_ends_no_run() {

@@ -329,7 +329,7 @@ fn random() -> SmallRng {
     SmallRng::seed_from_u64(seed)
 }
 
-/// M-LOG-18: the ledger that leads is killed, and paused and let go on; the server that leads the stream is killed.
+/// M-LOG-18: the ledger that leads is killed, and paused and resumed; the server that leads the stream is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn history_is_one_when_whoever_leads_is_killed_or_paused() {
     suffer_all(&[Fault::KillLeadingLedger, Fault::PauseLeadingLedger, Fault::KillLeadingServer], random()).await;
