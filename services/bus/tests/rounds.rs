@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::Bytes;
-use common::soon;
+use common::{DEADLINE, soon};
 use muster_bus::{
     NatsConfig, NatsRounds,
     rounds::{Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds as _},
@@ -15,7 +15,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::task::spawn_blocking;
 
@@ -57,8 +57,10 @@ fn renewal(epoch: u64, next: u64) -> RoundMessage {
 
 /// Asks by the same write, and by nothing else, until it is known what became of it.
 fn settled(rounds: &mut NatsRounds, after: Position, message: &RoundMessage) -> Outcome {
+    let begun = Instant::now();
     loop {
         match rounds.append(after, message) {
+            Outcome::Unknown(why) if begun.elapsed() > DEADLINE => panic!("nobody knows what became of it: {why}"),
             Outcome::Unknown(_) => std::thread::sleep(AGAIN),
             known => return known,
         }
@@ -85,9 +87,18 @@ fn next(rounds: &mut NatsRounds, after: Position) -> Next {
     }
 }
 
+/// Told to others when it is dropped.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A ledger that appends round after round until it is told to stop.
 struct Writer {
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     standing: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<Vec<(Position, RoundMessage)>>,
 }
@@ -113,7 +124,7 @@ impl Writer {
             }
             appended
         });
-        Self { stop, standing, task }
+        Self { stop: Stop(stop), standing, task }
     }
 
     /// Waits until this many more rounds stand than now.
@@ -127,7 +138,7 @@ impl Writer {
     }
 
     async fn end(self) -> Vec<(Position, RoundMessage)> {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.stop);
         soon("the last round", self.task).await.expect("the writer has not failed")
     }
 }

@@ -400,7 +400,7 @@ fn acknowledged(after: Position, ack: &PublishAck) -> Outcome {
 /// The end of the stream in `wrong last sequence: N`.
 fn end_named_by(error: &PublishError) -> Option<Position> {
     let text = text_of(error);
-    let (_, named) = text.split_once("wrong last sequence: ")?;
+    let (_, named) = text.rsplit_once("wrong last sequence: ")?;
     let digits = named.split(|found: char| !found.is_ascii_digit()).next()?;
     digits.parse().ok().map(Position)
 }
