@@ -295,7 +295,8 @@ impl Peers for BusPeers {
     fn page(&mut self, ledger: &str, from: Sequence) -> Result<Bytes, String> {
         let max_bytes = u32::try_from(MAX_PAGE_BYTES.min(self.bus.max_payload_bytes() / 2)).unwrap_or(u32::MAX);
         let question = Message::encode(&Query::Rounds { from, max_bytes }).map_err(|error| error.to_string())?;
-        let asked = self.bus.request(&subjects::ledger(ledger), question, ANSWER_WITHIN);
+        let subject = subjects::ledger(ledger);
+        let asked = self.bus.request(&subject, question, ANSWER_WITHIN);
         let answer = self.runtime.block_on(asked).map_err(|error| error.to_string())?;
         match answer.decode() {
             Ok(QueryAnswer::Rounds(page)) => Ok(Bytes::from(page)),
