@@ -91,6 +91,16 @@ pub struct AgentOrders {
     pub kill: Vec<AgentOrder>,
     /// Other orders about parts: signals, and parts that are to be forgotten.
     pub other: Vec<AgentOrder>,
+    /// The epoch of the ledger that orders it; absent if there is only one. A lower epoch than that of an
+    /// earlier answer comes from a ledger that no longer leads: such an answer must not be obeyed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
+}
+
+/// What is left out where it is 0.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// An order, about a part of a run.

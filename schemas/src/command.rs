@@ -679,6 +679,13 @@ pub enum Query {
         /// From this number on, array tasks have their own numbers; `None` if none has.
         tasks_from: Option<u64>,
     },
+    /// A page of the log as another ledger of the same cluster takes it: records, and the answers to their commands.
+    Rounds {
+        /// The first sequence.
+        from: Sequence,
+        /// Maximum number of bytes of records (but at least one record); capped by the ledger.
+        max_bytes: u32,
+    },
 }
 
 /// The answers to queries.
@@ -739,6 +746,8 @@ pub enum QueryAnswer {
     JobOfNumber(Option<JobId>),
     /// Whether the ledger made the token.
     JobToken(bool),
+    /// A page of the log in a form that only ledgers know; it has no record if there is none yet.
+    Rounds(Vec<u8>),
 }
 
 /// The documents that describe a job.

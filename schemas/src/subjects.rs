@@ -11,6 +11,10 @@ pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
 /// A ledger that becomes the writer of the log stream announces it here, so that a still running predecessor learns of
 /// it at once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
+/// JetStream stream in which several ledgers order what they decide. Ledgers alone may read it.
+pub const ROUNDS_STREAM: &str = "MUSTER_ROUNDS";
+/// Subject of its messages.
+pub const ROUNDS_SUBJECT: &str = "muster.rounds";
 /// JetStream stream of public lifecycle events.
 pub const EVENTS_STREAM: &str = "MUSTER_EVENTS";
 /// All subjects of public lifecycle events.
@@ -72,6 +76,11 @@ pub fn heartbeat(node: &str) -> String {
 /// A node's request for contents that its orders name: request/reply.
 pub fn content(node: &str) -> String {
     format!("muster.command.content.{}", token(node))
+}
+
+/// Questions of other ledgers of the same cluster to the ledger of a name: request/reply.
+pub fn ledger(name: &str) -> String {
+    format!("muster.command.ledger.{}", token(name))
 }
 
 /// Orders to a node.

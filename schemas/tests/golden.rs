@@ -373,6 +373,7 @@ fn events() -> Vec<Event> {
         backup: "2026-11-26T17-02-11Z".into(),
         next_run: RunId(1_000_000_000),
     });
+    events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events
 }
 

@@ -1,5 +1,6 @@
-//! Shared by the whole-system tests and the load generators: the simulation with faults.
+//! Shared by the whole-system tests and the load generators: the simulation with faults, and that of several ledgers.
 
+pub mod replication;
 pub mod simulation;
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};

@@ -4,6 +4,7 @@
 //! `MUSTER_CRASH_ROUNDS` is the number of kills, `MUSTER_CRASH_SEED` repeats the choices of a run (the moments depend
 //! on the machine).
 
+#[allow(dead_code, reason = "each test of faults needs another part")]
 mod cluster;
 
 use cluster::{Cluster, assert_history_verifies, marks, number, text, wait_until_all_finished};

@@ -5,6 +5,7 @@
 //! `MUSTER_CRASH_ROUNDS` is the number of faults, `MUSTER_CRASH_SEED` repeats the choices of a run (the moments depend
 //! on the machine).
 
+#[allow(dead_code, reason = "each test of faults needs another part")]
 mod cluster;
 #[path = "cluster/relay.rs"]
 mod relay;

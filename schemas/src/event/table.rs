@@ -1486,6 +1486,18 @@ macro_rules! event_table {
         next_run: *next_run,
     });
 
+    /// One of several ledgers leads from here on: the records up to the next of this kind are its own and carry its epoch.
+    LedgerLeads {
+        /// The epoch of its reign: one more than the highest before.
+        epoch: u64,
+        /// Its name.
+        ledger: String,
+        /// When the stream was created in which the ledgers order their records. Another time means another stream.
+        stream_created: Timestamp,
+    }
+    is "ledger" "leads", of [], plan Never, replay Left, concerns [],
+    public Cluster(LedgerLeads { epoch: *epoch, ledger: ledger.clone(), stream_created: *stream_created });
+
     } };
 }
 pub(crate) use event_table;

@@ -161,6 +161,17 @@ public_events! { ClusterData
         None => write!(f, "the log was restored from backup {}, which ends with record {}", data.backup, data.to),
     };
 
+    /// One of several ledgers leads from here on.
+    "ledger" "leads" LedgerLeads about cluster {
+        /// The epoch of its reign.
+        epoch: u64,
+        /// Its name.
+        ledger: String,
+        /// When the stream was created in which the ledgers order their records.
+        stream_created: Timestamp,
+    }
+    says |data, f| write!(f, "ledger {} leads from here on, in epoch {}", data.ledger, data.epoch);
+
     /// An operator asked for nodes to sleep or to wake.
     "power" "asked" PowerAsked about cluster {
         /// The change of power.

@@ -69,6 +69,8 @@ struct State {
     is_ending: bool,
     was_accepted: bool,
     refusal: Option<String>,
+    /// The highest epoch of a ledger whose orders came here.
+    epoch: u64,
 }
 
 #[derive(Debug)]
@@ -276,7 +278,16 @@ impl Relay {
             (pull, stale)
         };
         let answer = self.0.server.pull(pull).await.inspect_err(|error| self.note_refusal(error))?;
-        self.state().was_accepted = true;
+        let epoch = answer.epoch;
+        {
+            let mut state = self.state();
+            state.was_accepted = true;
+            if epoch < state.epoch {
+                // Of a ledger that no longer leads. The executor says so.
+                return Ok(Briefing { epoch, ..Briefing::default() });
+            }
+            state.epoch = epoch;
+        }
         for part in stale {
             self.hand(part).await;
         }
@@ -289,7 +300,7 @@ impl Relay {
             orders.push(order);
         }
         orders.extend(answer.other.iter().filter_map(|order| order.decode()));
-        Ok(Briefing { mark: answer.mark.map(Into::into), orders, epoch: 0 })
+        Ok(Briefing { mark: answer.mark.map(Into::into), orders, epoch })
     }
 
     /// A job to launch: its folder is made first. Returns the order if the executor had it before.
@@ -382,7 +393,8 @@ impl Relay {
     }
 
     async fn order(&self, order: NodeOrder) {
-        let message = match Message::encode(&OrderEnvelope::from(order)) {
+        let epoch = self.state().epoch;
+        let message = match Message::encode(&OrderEnvelope { order, epoch }) {
             Ok(message) => message,
             Err(error) => return tracing::error!(%error, "an order cannot be handed on"),
         };

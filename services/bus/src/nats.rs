@@ -32,12 +32,14 @@ mod headers;
 mod kept;
 mod log;
 mod reply;
+mod rounds;
 mod shared;
 mod streams;
 mod work;
 
 pub use config::{NatsConfig, StreamLimits};
 pub(crate) use reply::NatsReply;
+pub use rounds::{NatsRounds, RoundsHealth};
 pub(crate) use work::{NatsDelivery, NatsWorker};
 
 /// Servers of one subject share its requests by being in this queue group.
@@ -46,6 +48,11 @@ const QUEUE_GROUP: &str = "muster";
 const NOBODY: &str = "muster.nobody";
 /// Messages and requests that wait in this process, in addition to those that wait in the NATS client.
 const WAITING: usize = 1024;
+
+/// Whether a server of this version can order the rounds of several ledgers.
+pub(crate) fn orders_rounds(version: &str) -> bool {
+    connection::is_at_least(version, rounds::OLDEST_SERVER)
+}
 
 /// The bus over NATS. It survives restarts of the server, and the loss of everything that the server stored.
 #[derive(Debug)]
@@ -62,7 +69,7 @@ impl NatsBus {
     /// [`BusError::Unusable`] if waiting does not help: the address is malformed, a file cannot be read, or the server
     /// rejects the credentials, has no JetStream or is older than 2.11.
     pub async fn connect(config: NatsConfig) -> Result<Arc<Self>, BusError> {
-        let (client, connections) = connection::connect(&config).await?;
+        let (client, connections) = connection::connect(&config, connection::ping_interval(&config)).await?;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(SERVER_TIMEOUT);
         let stop = CancellationToken::new();

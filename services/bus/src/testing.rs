@@ -1,7 +1,9 @@
-//! For tests of this crate and of others only: a real NATS server that can be killed, restarted and robbed of its
-//! store, and waiting for conditions.
+//! For tests of this crate and of others only: real NATS servers that can be killed, paused, restarted and robbed of
+//! their store, and waiting for conditions.
 
 use std::{
+    fmt::Write as _,
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
@@ -36,6 +38,8 @@ pub struct NatsServer {
     process: Option<Child>,
     folder: PathBuf,
     port: u16,
+    /// Lines for JetStream, and for the rest of the configuration.
+    jetstream: String,
     more_config: String,
 }
 
@@ -53,8 +57,11 @@ impl NatsServer {
     /// # Panics
     /// There is no server program, it does not start, or it rejects the lines.
     pub fn start_with(more_config: &str) -> Self {
-        let more_config = more_config.to_owned();
-        let mut server = Self { process: None, folder: fresh_folder(), port: 0, more_config };
+        Self::start_as("", more_config.to_owned(), fresh_folder())
+    }
+
+    fn start_as(jetstream: &str, more_config: String, folder: PathBuf) -> Self {
+        let mut server = Self { process: None, folder, port: 0, jetstream: jetstream.to_owned(), more_config };
         server.spawn(-1);
         server.port = server.wait_for_port();
         server
@@ -74,10 +81,7 @@ impl NatsServer {
         assert!(shipped.contains("include \"accounts.conf\""), "the server includes the users");
         let accounts = std::fs::read_to_string(folder.join("accounts.conf")).expect("it was made just now");
         let more_config = accounts.replacen("users: [", &format!("users: [\n{more_users}"), 1);
-        let mut server = Self { process: None, folder, port: 0, more_config };
-        server.spawn(-1);
-        server.port = server.wait_for_port();
-        server
+        Self::start_as("", more_config, folder)
     }
 
     /// How a user of a server that was started with [`start_shipped`](Self::start_shipped) connects.
@@ -102,6 +106,28 @@ impl NatsServer {
             drop(process.kill());
             drop(process.wait());
         }
+    }
+
+    /// Pauses it with SIGSTOP: its connections stay, and it is silent.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it continue after [`pause`](Self::pause).
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.process.as_ref().expect("the server runs");
+        let sent = Command::new("kill").arg(signal).arg(process.id().to_string()).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the server takes {signal}");
     }
 
     /// Deletes everything that it has stored. It must have been killed before.
@@ -129,8 +155,9 @@ impl NatsServer {
 
     fn spawn(&mut self, port: i32) {
         let config = format!(
-            "listen: \"127.0.0.1:{port}\"\nmax_payload: 8MB\njetstream {{ store_dir: {:?}, max_file_store: 8GB }}\n{}\n",
+            "listen: \"127.0.0.1:{port}\"\nmax_payload: 8MB\njetstream {{ store_dir: {:?}, max_file_store: 8GB\n{} }}\n{}\n",
             self.store(),
+            self.jetstream,
             self.more_config
         );
         let config_file = self.folder.join("nats.conf");
@@ -159,6 +186,102 @@ impl NatsServer {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Three NATS servers in one cluster, as several ledgers need them: each syncs every write and says so by its tag.
+#[derive(Debug)]
+pub struct NatsCluster {
+    /// Their names are `s0`, `s1` and `s2`.
+    pub servers: Vec<NatsServer>,
+}
+
+impl NatsCluster {
+    /// Starts the servers and waits until they have formed a cluster and have a leader for JetStream.
+    ///
+    /// # Panics
+    /// They do not start, or are older than several ledgers need.
+    pub async fn start() -> Self {
+        check_version();
+        let ports = free_ports();
+        let mut routes = String::new();
+        for port in ports {
+            // Writing into a string does not fail.
+            let _ = write!(routes, "\"nats-route://127.0.0.1:{port}\", ");
+        }
+        let server = |(number, port)| {
+            let more_config = format!(
+                "server_name: s{number}\nserver_tags: [\"sync:always\"]\nping_interval: \"2s\"\nping_max: 2\n\
+                 cluster {{ name: test, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}"
+            );
+            NatsServer::start_as("sync_interval: always", more_config, fresh_folder())
+        };
+        let cluster = Self { servers: (0..).zip(ports).map(server).collect() };
+        let asked = async_nats::jetstream::new(cluster.client().await);
+        let begun = Instant::now();
+        // Account information comes from the leader of JetStream.
+        while asked.query_account().await.is_err() {
+            assert!(begun.elapsed() < PATIENCE, "the servers have no leader after {PATIENCE:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        cluster
+    }
+
+    /// Where they are, for [`NatsConfig::url`](crate::NatsConfig::url).
+    pub fn url(&self) -> String {
+        self.servers.iter().map(NatsServer::url).collect::<Vec<_>>().join(",")
+    }
+
+    /// How muster connects.
+    pub fn config(&self) -> crate::NatsConfig {
+        crate::NatsConfig { url: self.url(), ..Default::default() }
+    }
+
+    /// A plain client of all of them.
+    ///
+    /// # Panics
+    /// None of them can be reached.
+    pub async fn client(&self) -> async_nats::Client {
+        let servers: Vec<String> = self.servers.iter().map(NatsServer::url).collect();
+        let options = async_nats::ConnectOptions::new().retry_on_initial_connect();
+        options.connect(servers).await.expect("the addresses are right")
+    }
+
+    /// The number of the server that leads a stream.
+    ///
+    /// # Panics
+    /// There is none within half a minute.
+    pub async fn leader_of(&self, stream: &str) -> usize {
+        let asked = async_nats::jetstream::new(self.client().await);
+        let begun = Instant::now();
+        loop {
+            let found = asked.get_stream(stream).await.ok();
+            let leader = found.and_then(|found| found.cached_info().cluster.as_ref()?.leader.clone());
+            if let Some(number) = leader.and_then(|name| name.strip_prefix('s')?.parse().ok()) {
+                return number;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{stream} has no leader after {PATIENCE:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Three ports that were free a moment ago: servers of a cluster have to know each other's before they start.
+fn free_ports() -> [u16; 3] {
+    let held = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    held.map(|listener| listener.local_addr().expect("it is bound").port())
+}
+
+/// Several ledgers need a server that keeps what it has acknowledged.
+fn check_version() {
+    let program = server_program();
+    let told = Command::new(&program).arg("--version").output().expect("the NATS server program can be started");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let version = told.trim().rsplit(' ').next().unwrap_or_default();
+    assert!(
+        crate::nats::orders_rounds(version),
+        "{} is {version}: the tests with several ledgers need nats-server 2.15.1 or newer; ops/test installs one, or name it in MUSTER_NATS_SERVER",
+        program.display()
+    );
 }
 
 impl Drop for NatsServer {

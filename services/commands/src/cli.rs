@@ -253,6 +253,10 @@ pub struct LogOptions {
     /// Continue from the present end of the log, although durable records are missing or the witness cannot be trusted
     #[arg(long)]
     pub accept_log_end: bool,
+    /// Lead, as one of several ledgers, on a new and empty stream, if the log ends at this record: what only other ledgers have
+    /// is lost
+    #[arg(long, value_name = "RECORD")]
+    pub lead_new_stream: Option<u64>,
 }
 
 /// `muster serve`.

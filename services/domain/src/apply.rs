@@ -4,7 +4,7 @@
 //! machine, and never panics. A record after which free and used resources do not add up to what a node has is
 //! reported: it must not be kept.
 
-use crate::{nodes::Violation, runs::Suspension, state::State};
+use crate::{nodes::Violation, runs::Suspension, state::{Reign, State}};
 use muster_schemas::event::{Event, Record};
 
 impl State {
@@ -161,6 +161,10 @@ impl State {
             }
             Event::CopyingBegan { .. } | Event::CopyingEnded { .. } | Event::CopyingFailed { .. } => {
                 self.copying_changed(record);
+            }
+            Event::LedgerLeads { epoch, ledger, stream_created } => {
+                let (ledger, stream_created) = (ledger.clone(), *stream_created);
+                self.reign = Some(Reign { epoch: *epoch, ledger, stream_created, since: record.sequence });
             }
             Event::PowerAsked { .. }
             | Event::PowerOrdered { .. }

@@ -39,4 +39,4 @@ mod validate;
 
 pub use decide::{Decision, decide, decide_owned};
 pub use jobs::{OrderHead, WaitReasons};
-pub use state::State;
+pub use state::{Reign, State};

@@ -71,6 +71,7 @@ pub struct State {
     pub(crate) window_use: WindowUse,
     pub(crate) program_cycle: Option<Arc<ProgramCycle>>,
     pub(crate) routing: Routing,
+    pub(crate) reign: Option<Reign>,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]
@@ -87,6 +88,19 @@ pub struct ClusterIdentity {
     pub cluster_id: [u8; 16],
     /// The key with which checkpoints are signed.
     pub public_key: [u8; 32],
+}
+
+/// The reign of one of several ledgers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reign {
+    /// Its epoch.
+    pub epoch: u64,
+    /// The ledger that leads.
+    pub ledger: String,
+    /// When the stream was created in which the ledgers order their records.
+    pub stream_created: Timestamp,
+    /// The record that it began with.
+    pub since: Sequence,
 }
 
 /// Values shared by jobs.
@@ -116,6 +130,16 @@ impl State {
     /// The cluster that the log belongs to; `None` before the first record.
     pub fn cluster(&self) -> Option<&ClusterIdentity> {
         self.cluster.as_ref()
+    }
+
+    /// The last reign of one of several ledgers; `None` if the cluster has only ever had one.
+    pub fn reign(&self) -> Option<&Reign> {
+        self.reign.as_ref()
+    }
+
+    /// The epoch that new records carry: that of the last reign, 0 if there was none.
+    pub fn epoch(&self) -> u64 {
+        self.reign.as_ref().map_or(0, |reign| reign.epoch)
     }
 
     /// Whether the actor may do everything: `root`, the administrators in the settings, the ledger itself.

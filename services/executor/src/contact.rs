@@ -1,6 +1,6 @@
 //! Contact with the ledger: greetings and heartbeats, whose answers are orders.
 
-use crate::Config;
+use crate::{Config, reign::Reign};
 use futures::{FutureExt as _, future::BoxFuture};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
@@ -9,7 +9,7 @@ use muster_schemas::{
     event::{Actor, TraceContext},
     node::{Briefing, Heartbeat, Mark, NodeOrder},
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::{self, Instant};
 
 /// How soon a ledger that does not answer is asked again; doubles up to the heartbeat.
@@ -28,6 +28,8 @@ pub enum Moment {
 
 enum Talk {
     Briefing(Briefing),
+    /// A ledger that no longer leads has answered.
+    Deposed,
     Refused(String),
     Failed(BusError),
 }
@@ -35,6 +37,7 @@ enum Talk {
 /// The contact of one node.
 pub struct Contact {
     ledger: LedgerClient,
+    reign: Arc<Reign>,
     node: String,
     boot_id: String,
     heartbeat: Duration,
@@ -51,10 +54,11 @@ pub struct Contact {
 
 impl Contact {
     /// No contact yet; due at once.
-    pub fn new(ledger: LedgerClient, config: &Config, boot_id: String) -> Self {
+    pub fn new(ledger: LedgerClient, reign: Arc<Reign>, config: &Config, boot_id: String) -> Self {
         let heartbeat = Duration::from_secs(config.heartbeat_seconds.into());
         Self {
             ledger,
+            reign,
             node: config.node.clone(),
             boot_id,
             heartbeat,
@@ -79,6 +83,10 @@ impl Contact {
     }
 
     fn take(&mut self, talk: Talk) -> Moment {
+        let talk = match talk {
+            Talk::Briefing(briefing) if !self.reign.obeys(briefing.epoch) => Talk::Deposed,
+            talk => talk,
+        };
         if let Talk::Briefing(Briefing { mark, orders, .. }) = talk {
             if std::mem::take(&mut self.lost) {
                 tracing::info!(node = self.node, "contact with the ledger is back");
@@ -100,6 +108,8 @@ impl Contact {
             }
             Talk::Failed(error) if !error.is_retryable() => tracing::warn!(node, %error, "no contact with the ledger"),
             Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),
+            // That was said in the log already.
+            Talk::Deposed => self.lost = true,
             Talk::Briefing(_) => {}
         }
         self.greeted = false;

@@ -32,6 +32,7 @@ pub mod launcher;
 mod load_reports;
 pub mod output;
 pub mod protocol;
+mod reign;
 mod removal;
 mod reports;
 pub mod runtimes;

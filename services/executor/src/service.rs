@@ -15,6 +15,7 @@ use crate::{
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     load_reports,
     protocol::{self, Control, News, Notice},
+    reign::Reign,
     reports::{Report, Reports, Told},
     spool::{CONTROL, EXECUTOR_SOCKET, End, RunFolder, RunLog, Spool},
 };
@@ -92,6 +93,7 @@ struct Executor {
     spool_root: PathBuf,
     steps_share_groups: bool,
     orders: Subscription,
+    reign: Arc<Reign>,
     notices: tokio::net::UnixDatagram,
     launcher: Option<mpsc::Sender<Work>>,
     launcher_thread: Option<std::thread::JoinHandle<()>>,
@@ -178,7 +180,9 @@ impl Executor {
         let (found, findings) = tokio::sync::mpsc::unbounded_channel();
         let (work, to_do) = mpsc::channel();
         let spool_root = spool.root().to_owned();
-        let contact = Contact::new(ledger.clone(), &config, settings.boot_id.clone());
+        let reign = Reign::continued(&config.node, &spool_root).context("the epoch in the spool cannot be read")?;
+        let reign = Arc::new(reign);
+        let contact = Contact::new(ledger.clone(), reign.clone(), &config, settings.boot_id.clone());
         let steps_share_groups = settings.hierarchies.has_groups();
         let gpus_task = watch_gpus(&config, &ledger, gpus)?;
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
@@ -201,6 +205,7 @@ impl Executor {
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
+            reign,
             reports: Reports::new(ledger.clone(), config.node.clone(), spool_root.clone()),
             copies: Copies::new(ledger.clone(), config.copier()),
             contents: Arc::new(Contents::new(ledger, config.node.clone())),
@@ -288,7 +293,8 @@ impl Executor {
 
     fn ordered(&mut self, order: &Published) {
         match order.message.decode::<OrderEnvelope>() {
-            Ok(envelope) => self.obey(envelope.order),
+            Ok(envelope) if self.reign.obeys(envelope.epoch) => self.obey(envelope.order),
+            Ok(_) => {}
             Err(error) => {
                 tracing::warn!(%error, "an order cannot be understood; the next heartbeat brings it again");
             }

@@ -3,6 +3,7 @@
 //! ```text
 //! SPOOL/lock                one executor at a time
 //! SPOOL/cluster             the cluster that the runs belong to
+//! SPOOL/epoch               the highest epoch of a ledger that the node has obeyed
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
@@ -113,6 +114,7 @@ const OF_STEPS: [&str; 11] = [
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
 const GPUS: &str = "gpus";
+const EPOCH: &str = "epoch";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
 const BIN: &str = "bin";
@@ -339,9 +341,37 @@ impl Spool {
             let found = found.trim().to_owned();
             return Err(SpoolError::OtherCluster { spool: self.root.clone(), found, expected: cluster.to_owned() });
         }
+        // The epochs of another cluster mean something else too.
+        match fs::remove_file(self.root.join(EPOCH)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
         write_whole(&path, format!("{cluster}\n").as_bytes()).map_err(failed)?;
         Ok(used_before)
     }
+}
+
+/// The highest epoch of a ledger that the node of a spool has obeyed; 0 before there was one.
+///
+/// # Errors
+/// If the file cannot be read, or has no number.
+pub fn epoch(spool: &Path) -> io::Result<u64> {
+    match fs::read_to_string(spool.join(EPOCH)) {
+        Ok(text) => text.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it has no number")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps the highest epoch that a node has obeyed, also through a loss of power.
+///
+/// # Errors
+/// If the disk refuses; the earlier one stays.
+pub fn set_epoch(spool: &Path, epoch: u64) -> io::Result<()> {
+    let path = spool.join(EPOCH);
+    write_whole(&path, format!("{epoch}\n").as_bytes())?;
+    File::open(path)?.sync_all()?;
+    File::open(spool)?.sync_all()
 }
 
 /// The keys of all run folders in a spool.
@@ -921,9 +951,12 @@ mod tests {
     fn a_spool_with_runs_stays_with_its_cluster() {
         let (_temporary, mut spool) = spool();
         assert!(!spool.bind_to_cluster("a").unwrap());
+        set_epoch(spool.root(), 7).unwrap();
         assert!(!spool.bind_to_cluster("a").unwrap());
         assert!(matches!(spool.bind_to_cluster("b"), Err(SpoolError::OtherCluster { .. })));
+        assert_eq!(epoch(spool.root()).unwrap(), 7);
         spool.recycle(KEY).unwrap();
         assert!(spool.bind_to_cluster("b").unwrap());
+        assert_eq!(epoch(spool.root()).unwrap(), 0);
     }
 }

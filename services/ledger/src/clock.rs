@@ -34,7 +34,11 @@ impl Clock {
 
     /// A clock that stays at `now` until it is set.
     pub fn stepped(latest: Timestamp, now: Timestamp) -> Self {
-        let monotonic = Instant::now();
+        Self::stepped_at(latest, now, Instant::now())
+    }
+
+    /// The same, with the monotonic time that belongs to `now`.
+    pub fn stepped_at(latest: Timestamp, now: Timestamp, monotonic: Instant) -> Self {
         Self { source: Source::Set(now, monotonic), latest, read_at: monotonic, behind: false }
     }
 

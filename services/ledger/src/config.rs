@@ -2,9 +2,20 @@
 
 use crate::retention;
 use anyhow::ensure;
-use muster_schemas::cluster::ClusterChange;
+use muster_schemas::{cluster::ClusterChange, ids::Sequence};
 use serde::Deserialize;
 use std::path::PathBuf;
+
+/// Whether a ledger is alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replication {
+    /// It is the only one of its cluster.
+    #[default]
+    Alone,
+    /// Several ledgers keep one history, and order what they decide in a stream of the NATS servers.
+    Stream,
+}
 
 /// Settings of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -30,6 +41,12 @@ pub struct Config {
     /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with its
     /// own token. Without it they call the gateway that their submitter called.
     pub public_address: Option<String>,
+    /// Whether this is the only ledger (`"alone"`), or one of several that keep one history (`"stream"`), of which one leads
+    /// and another takes its place if it fails. The others need the file `ledger.key` of the first, three NATS servers, and
+    /// each a [`name`](Self::name).
+    pub replication: Replication,
+    /// The name of this ledger among several, such as that of its host: letters, digits, `-`, `_` and `.`, at most 64.
+    pub name: String,
     /// The desired cluster, applied at each start. Anything that it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
     /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one exist.
@@ -38,6 +55,9 @@ pub struct Config {
     /// Continue from the present end of the log although its witness names another one, or no witness can be believed.
     #[serde(skip)]
     pub accept_log_end: bool,
+    /// Lead on an empty stream although this log was written with another one, if the log ends at this record.
+    #[serde(skip)]
+    pub promoted: Option<Sequence>,
     /// Files that a cluster leaves behind. If one of them exists but no log, the log was lost.
     #[serde(skip)]
     pub traces: Vec<PathBuf>,
@@ -54,9 +74,12 @@ impl Default for Config {
             command_retention_seconds: 172_800,
             archive_after_days: None,
             public_address: None,
+            replication: Replication::Alone,
+            name: String::new(),
             cluster: None,
             new_log: false,
             accept_log_end: false,
+            promoted: None,
             traces: Vec::new(),
         }
     }
@@ -76,6 +99,16 @@ impl Config {
         if let Some(address) = &self.public_address {
             let is_address = address.starts_with("https://") || address.starts_with("http://");
             ensure!(is_address, "`public_address` is `{address}`, but must be an address such as https://head:7457");
+        }
+        if self.replication == Replication::Stream {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            let is_name = (1..=64).contains(&self.name.len()) && self.name.bytes().all(is_part);
+            ensure!(
+                is_name,
+                "`name` is `{}`, but one of several ledgers needs a name of letters, digits, `-`, `_` and `.`, at most 64, such as that \
+                 of its host",
+                self.name
+            );
         }
         Ok(())
     }

@@ -180,6 +180,11 @@ impl<R: ReadRecord> OrderWriter<R> {
         Self { letters, records: Records::new(log), tokens, contents, fence }
     }
 
+    /// The epoch that its orders carry.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.fence.epoch()
+    }
+
     /// Waits for messages of the decide loop and passes orders to `send`, with the names of their nodes. Returns when
     /// the loop has ended and everything is passed on, or when `send` returns `false`.
     pub(crate) fn run(mut self, mut send: impl FnMut(&str, NodeOrder) -> bool) {
@@ -213,7 +218,7 @@ impl<R: ReadRecord> OrderWriter<R> {
             Letter::Briefing(reply, node, mark, orders) => {
                 let orders = orders.into_iter().filter_map(|sketch| self.complete(&node.name, sketch)).collect();
                 match self.fence.objection() {
-                    None => reply.brief(Briefing { mark: Some(mark), orders, ..Briefing::default() }),
+                    None => reply.brief(Briefing { mark: Some(mark), orders, epoch: self.fence.epoch() }),
                     Some(refusal) => reply.refuse(refusal),
                 }
                 true

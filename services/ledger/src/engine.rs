@@ -6,12 +6,15 @@
 //! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
 //! writing fails, the whole round is refused; then the log is reopened, the remains of the failed batch are removed,
 //! and the state is computed from disk. Until that succeeds every command is refused.
+//!
+//! If it leads other ledgers, a round is appended to their stream first, then written and synced, then answered.
 
 use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offers},
     clock::Clock,
     dispatch::{self, ReplyToNode},
+    lead::{Ended, Lead, Standing, fits_into_message},
     limits::{self, TemplateLimits},
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
@@ -19,11 +22,13 @@ use crate::{
     opened::Opened,
     outbox::Outlets,
     refusals::{self, Refusals},
+    replication::{InFlight, ROUND_BYTES, Reign, TRY_AGAIN_AFTER},
     runners::{self, Runners},
     signing::{self, Signer},
     storage::{StateAfter, Storage},
     work::{ReplyTo, Work, own, refusal},
 };
+use muster_bus::rounds::Rounds;
 use muster_domain::{
     Decision, State,
     nodes::Violation,
@@ -99,6 +104,8 @@ struct Round<'log> {
     batch: Batch<'log>,
     now: Timestamp,
     bytes: usize,
+    /// It takes no more commands after so many bytes of records.
+    most_bytes: usize,
     records: Vec<Record>,
     answers: HashMap<CommandKey, Remembered>,
     pending: Vec<Pending>,
@@ -107,6 +114,16 @@ struct Round<'log> {
     calls: Vec<JobId>,
     notices: bool,
     /// One for each record of a job, from its decision until it is on disk. Empty while spans are not exported.
+    spans: Vec<Span>,
+}
+
+/// What is told to others once a round is durable.
+struct News {
+    records: Vec<Record>,
+    pending: Vec<Pending>,
+    orders: Vec<(NodeId, OrderSeed)>,
+    calls: Vec<JobId>,
+    notices: bool,
     spans: Vec<Span>,
 }
 
@@ -133,6 +150,10 @@ pub(crate) struct Engine {
     decide: Decide,
     tick_not_before: Instant,
     is_stopping: bool,
+    /// The epoch that records and orders carry; 0 as long as there was only one ledger.
+    epoch: u64,
+    /// None if this is the only ledger.
+    lead: Option<Box<Lead<News>>>,
 }
 
 impl Engine {
@@ -145,6 +166,7 @@ impl Engine {
         beats: Arc<Beats>,
     ) -> Self {
         let Opened { storage, signer, state, head, .. } = opened;
+        let epoch = state.epoch();
         let (now, session) = (clock.monotonic(), clock.now());
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -169,6 +191,8 @@ impl Engine {
             decide: muster_domain::decide_owned,
             tick_not_before: now,
             is_stopping: false,
+            epoch,
+            lead: None,
         }
     }
 
@@ -176,7 +200,7 @@ impl Engine {
     ///
     /// # Errors
     /// It has decided something that cannot be true.
-    pub(crate) fn run(mut self, inbox: &Receiver<Work>) -> Result<(), Violation> {
+    pub(crate) fn run(mut self, inbox: &Receiver<Work>) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {
                 Ok(work) => Some(work),
@@ -184,9 +208,39 @@ impl Engine {
                 Err(RecvTimeoutError::Disconnected) => Some(Work::Stop),
             };
             if self.serve(first, inbox) {
-                return self.violation.map_or(Ok(()), Err);
+                return self.end();
             }
         }
+    }
+
+    /// Leads other ledgers.
+    pub(crate) fn leading(mut self, reign: Reign) -> Self {
+        self.epoch = reign.epoch();
+        self.lead = Some(Box::new(Lead::new(reign)));
+        self
+    }
+
+    /// Why the loop has ended, and the stream if there is one.
+    pub(crate) fn end(self) -> Result<(Ended, Option<Box<dyn Rounds>>), Violation> {
+        let Self { lead, violation, head, .. } = self;
+        let (ended, rounds) = match lead {
+            Some(lead) => {
+                let (ended, rounds) = lead.end(head);
+                (ended, Some(rounds))
+            }
+            None => (Ended::Stopped, None),
+        };
+        violation.map_or(Ok((ended, rounds)), Err)
+    }
+
+    /// Whether this ledger may answer at this time what needs no append.
+    pub(crate) fn may_answer_reads(&self, now: Instant) -> bool {
+        self.lead.as_ref().is_none_or(|lead| lead.holds(now))
+    }
+
+    /// The epoch of its records and orders.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// One round at a time set by hand, with the contents of the inbox and the reports of nodes.
@@ -227,6 +281,14 @@ impl Engine {
     /// How long there is nothing to do unless something arrives.
     fn sleep(&mut self) -> Duration {
         let now = self.clock.monotonic();
+        if let Some(lead) = &self.lead {
+            if lead.is_in_doubt() {
+                return TRY_AGAIN_AFTER;
+            }
+            if lead.has_parked() {
+                return Duration::ZERO;
+            }
+        }
         if let Health::Failed { retry_at, .. } = &self.health {
             return retry_at.saturating_duration_since(now);
         }
@@ -234,6 +296,9 @@ impl Engine {
             return Duration::ZERO;
         }
         let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
+        if let Some(lead) = &self.lead {
+            sleep = sleep.min(lead.next_proof().saturating_duration_since(now));
+        }
         if self.state.outstanding_calls().next().is_some() {
             sleep = sleep.min(self.offers.next_look().saturating_duration_since(now));
         }
@@ -247,6 +312,7 @@ impl Engine {
 
     /// One round; returns whether it was the last.
     fn serve(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
+        let Some(first) = self.settle_doubt(first, inbox) else { return self.is_over() };
         if !self.is_healthy() {
             return self.refuse(first);
         }
@@ -258,7 +324,7 @@ impl Engine {
             }
         };
         let now = self.clock.now();
-        let mut round = Round::new(&log, self.head, now);
+        let mut round = Round::new(&log, self.head, now, self.lead.is_some());
         match self.fill(first, inbox, &mut round) {
             Ok(()) => self.finish(round),
             Err(error) => {
@@ -271,7 +337,73 @@ impl Engine {
                 }
             }
         }
-        self.is_stopping
+        self.prove_lead();
+        self.is_over()
+    }
+
+    /// Whether the loop must end.
+    pub(crate) fn is_over(&self) -> bool {
+        let lead = self.lead.as_ref();
+        lead.is_some_and(|lead| lead.is_over()) || self.is_stopping && !lead.is_some_and(|lead| lead.is_in_doubt())
+    }
+
+    /// Tries to find out whether the last round stands, if that is unknown. Returns what comes next, or `None` if nothing
+    /// may be decided now: what arrives meanwhile waits.
+    fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
+        let Some(lead) = &mut self.lead else { return Some(first) };
+        let (now, last) = (self.clock.monotonic(), self.head.sequence);
+        if !lead.is_in_doubt() && !lead.is_over() && !lead.has_parked() {
+            return Some(first);
+        }
+        let is_told_to_stop = lead.park(first, inbox, last) || self.is_stopping;
+        if lead.is_in_doubt() {
+            let in_flight = lead.take_doubt(now, is_told_to_stop)?;
+            self.send(in_flight);
+        }
+        let lead = self.lead.as_mut()?;
+        (!lead.is_in_doubt() && !lead.is_over() && !self.is_stopping).then(|| lead.next_parked())
+    }
+
+    /// Shows that this ledger still leads, if it was idle for long enough.
+    fn prove_lead(&mut self) {
+        let Some(lead) = &self.lead else { return };
+        let now = self.clock.monotonic();
+        if lead.is_in_doubt() || lead.is_over() || self.is_stopping || now < lead.next_proof() {
+            return;
+        }
+        let proof = lead.prepare(self.head, None, News::nothing(), now);
+        self.send(proof);
+    }
+
+    /// Appends a round to the stream, then writes it to the log, then tells of it.
+    fn send(&mut self, in_flight: InFlight<News>) {
+        let started = Instant::now();
+        let Some(Standing { sealed, place, news }) = self.lead.as_mut().and_then(|lead| lead.send(in_flight)) else {
+            return;
+        };
+        if let Some(mut sealed) = sealed {
+            let written = self.storage.log().and_then(|log| {
+                sealed.stand_at(&log, place);
+                log.write(sealed).map_err(|(error, _)| error)
+            });
+            match written {
+                Ok(head) => self.head = head,
+                Err(error) => {
+                    tracing::error!(%error, "a round stands in the stream and cannot be written to the log");
+                    return self.give_up_lead(Ended::LogFailed(error.to_string()));
+                }
+            }
+        }
+        if !news.records.is_empty() {
+            self.metrics.committed(news.records.len(), started.elapsed());
+        }
+        self.tell(news, None);
+    }
+
+    fn give_up_lead(&mut self, ended: Ended) {
+        if let Some(lead) = &mut self.lead {
+            lead.give_up(ended);
+        }
     }
 
     /// Decides what has arrived. After an error the state cannot be trusted.
@@ -290,12 +422,18 @@ impl Engine {
                 Work::Beats => {}
                 Work::RunnerBeat(heartbeat, reply) => {
                     self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
-                    reply(runners::briefing(&self.state, &heartbeat.calls));
+                    if self.may_answer_reads(self.clock.monotonic()) {
+                        reply(runners::briefing(&self.state, &heartbeat.calls));
+                    }
                 }
                 Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
-            let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
-            next = if is_full { None } else { inbox.try_recv().ok() };
+            let is_full = taken >= MAX_ROUND || round.bytes >= round.most_bytes;
+            next = if is_full {
+                None
+            } else {
+                self.lead.as_mut().and_then(|lead| lead.next_parked()).or_else(|| inbox.try_recv().ok())
+            };
         }
         for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
             self.heartbeat(beat, reply, round)?;
@@ -475,6 +613,9 @@ impl Engine {
         let decision = (self.decide)(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
+            if self.lead.is_some() && actor != Actor::Ledger {
+                fits_into_message(&decision.events)?;
+            }
             Ok(decision)
         });
         let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
@@ -517,7 +658,7 @@ impl Engine {
             command: asked_by.command,
             trace,
             event,
-            epoch: 0,
+            epoch: self.epoch,
         };
         round.bytes += round.batch.append(&record, job)?;
         self.state.apply(&record).map_err(LogError::Contradiction)?;
@@ -545,25 +686,45 @@ impl Engine {
     /// Makes the round durable, then answers, then publishes.
     fn finish(&mut self, round: Round<'_>) {
         let Round { batch, records, pending, orders, calls, notices, spans, .. } = round;
+        let news = News { records, pending, orders, calls, notices, spans };
+        if let Some(lead) = &self.lead {
+            let now = self.clock.monotonic();
+            if batch.is_empty() && (news.is_nothing() || lead.holds(now)) {
+                let objection = self.outlets.objection();
+                return self.tell(news, objection);
+            }
+            // Without a commit, a proof that this ledger leads: what it answers is then true.
+            let commit = (!batch.is_empty()).then(|| batch.seal());
+            let in_flight = lead.prepare(self.head, commit, news, now);
+            return self.send(in_flight);
+        }
         if !batch.is_empty() {
             let started = Instant::now();
             match batch.commit() {
                 Ok(head) => self.head = head,
                 Err((error, added)) => {
-                    self.refuse_all(pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
+                    self.refuse_all(news.pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
                     self.fail(&error, added);
                     return;
                 }
             }
-            self.metrics.committed(records.len(), started.elapsed());
+            self.metrics.committed(news.records.len(), started.elapsed());
         }
+        // A round of a ledger that may have a rival is in this log; whether it is in the one that counts is unknown, so
+        // it is not acknowledged.
+        let objection = self.outlets.objection();
+        self.tell(news, objection);
+    }
+
+    /// Answers, and publishes, what is durable.
+    fn tell(&mut self, news: News, objection: Option<Refusal>) {
+        let News { records, pending, orders, calls, notices, spans } = news;
         drop(spans);
         // Before the answers: a client that has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
         let mut sketches = Sketches::new(&self.state);
-        match self.outlets.objection() {
+        match objection {
             None => pending.into_iter().for_each(|answer| self.answer(answer, &mut sketches)),
-            // The round is in this log; whether it is in the one that counts is unknown, so it is not acknowledged.
             Some(refusal) => self.refuse_all(pending, &refusal),
         }
         let sketch = |(node, seed)| Some((Arc::clone(&self.state.node(node)?.spec), sketches.sketch(node, seed)?));
@@ -601,7 +762,7 @@ impl Engine {
     fn answer(&self, pending: Pending, sketches: &mut Sketches<'_>) {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
-            Pending::Unknown(reply) => reply(Briefing::default()),
+            Pending::Unknown(reply) => reply(Briefing { epoch: self.epoch, ..Briefing::default() }),
             Pending::Digest(reply) => reply((self.head.sequence, self.state.digest())),
             Pending::Heartbeat(reply, node, parts) => {
                 self.brief(ReplyToNode::Heartbeat(reply), node, &parts, sketches);
@@ -620,7 +781,7 @@ impl Engine {
         let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
         match self.state.node(node).filter(|_| !orders.is_empty()) {
             Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
-            None => reply.brief(Briefing { mark: Some(mark), ..Briefing::default() }),
+            None => reply.brief(Briefing { mark: Some(mark), epoch: self.epoch, ..Briefing::default() }),
         }
     }
 
@@ -654,6 +815,10 @@ impl Engine {
     }
 
     fn fail(&mut self, error: &LogError, added: Added) {
+        if self.lead.is_some() {
+            tracing::error!(%error, "the log cannot be used: another ledger has to lead");
+            return self.give_up_lead(Ended::LogFailed(error.to_string()));
+        }
         tracing::error!(%error, "the log cannot be written: every command is refused until it can");
         let retry_at = self.clock.monotonic() + RETRY_STORAGE_AFTER;
         self.health = Health::Failed { detail: error.to_string(), added, retry_at };
@@ -683,13 +848,29 @@ impl Engine {
     }
 }
 
+impl News {
+    fn nothing() -> Self {
+        let (records, pending, orders, calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { records, pending, orders, calls, notices: false, spans: Vec::new() }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.pending.is_empty() && self.calls.is_empty() && self.orders.is_empty()
+    }
+}
+
 impl<'log> Round<'log> {
-    fn new(log: &'log Log, head: Head, now: Timestamp) -> Self {
+    fn new(log: &'log Log, head: Head, now: Timestamp, leads_others: bool) -> Self {
+        let (batch, most_bytes) = match leads_others {
+            false => (log.batch(head), MAX_ROUND_BYTES),
+            true => (log.batch(head).for_others(), ROUND_BYTES),
+        };
         Self {
             log,
-            batch: log.batch(head),
+            batch,
             now,
             bytes: 0,
+            most_bytes,
             records: Vec::new(),
             answers: HashMap::new(),
             pending: Vec::new(),

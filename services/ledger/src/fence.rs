@@ -5,6 +5,7 @@
 
 use crate::{
     log::{Identity, LogError},
+    replication::Lease,
     storage::Storage,
 };
 use muster_bus::{BusError, LogTail, Message, SharedBus, Subscription};
@@ -111,18 +112,35 @@ enum Standing {
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
     standing: watch::Sender<Standing>,
+    /// Of one that leads other ledgers.
+    lease: Option<Lease>,
+    /// What orders carry.
+    epoch: u64,
 }
 
 impl Fence {
     /// For a ledger that cannot have a rival, or that has just become the writer.
     pub(crate) fn of_the_writer() -> Self {
-        Self { standing: watch::Sender::new(Standing::Writer) }
+        Self { standing: watch::Sender::new(Standing::Writer), lease: None, epoch: 0 }
+    }
+
+    /// For a ledger whose orders carry an epoch; `lease` is that of one that leads other ledgers.
+    pub(crate) fn of_epoch(epoch: u64, lease: Option<Lease>) -> Self {
+        Self { lease, epoch, ..Self::of_the_writer() }
+    }
+
+    /// The epoch that orders carry.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Why nothing may be answered now; `None` if it may.
     pub(crate) fn objection(&self) -> Option<Refusal> {
         let message = match &*self.standing.borrow() {
-            Standing::Writer => return None,
+            Standing::Writer if self.lease.as_ref().is_none_or(|lease| lease.holds(std::time::Instant::now())) => {
+                return None;
+            }
+            Standing::Writer => "the ledger makes sure that it still leads; try again".to_owned(),
             Standing::Doubt => "the ledger makes sure that it is the only one on this bus; try again".to_owned(),
             Standing::Lost(error) => error.to_string(),
         };
@@ -178,18 +196,23 @@ impl Guard {
     /// Becomes the writer of the log stream for a log that ends at `head`. Returns the record that the stream ends
     /// with: publishing continues after it. An empty stream, or one with nothing of this log, begins after `head`:
     /// readers get earlier records from the ledger.
+    /// What it does and answers then stands under `fence`.
     pub(crate) async fn enter(
         bus: &SharedBus,
         storage: &Arc<Storage>,
         head: Sequence,
+        fence: Fence,
     ) -> Result<(Self, Sequence), FenceError> {
         let identity = storage.identity()?;
-        nobody_else_answers(bus, &identity).await?;
+        if fence.lease.is_none() {
+            // One of several may still be connected; it leads no longer.
+            nobody_else_answers(bus, &identity).await?;
+        }
         let guard = Self {
             bus: Arc::clone(bus),
             storage: Arc::clone(storage),
             identity,
-            fence: Fence::of_the_writer(),
+            fence,
             claims: patiently("listening for other ledgers", || bus.subscribe(subjects::LOG_CLAIMED)).await?,
             token: Message::new(uuid::Uuid::new_v4().into_bytes().to_vec()),
             interruptions: bus.interruptions(),
@@ -202,11 +225,6 @@ impl Guard {
                 Err(error) => guard.wait_after(error).await?,
             }
         }
-    }
-
-    /// Whether this ledger may answer.
-    pub(crate) fn fence(&self) -> Fence {
-        self.fence.clone()
     }
 
     /// Resolves when another ledger may have become the writer.

@@ -22,6 +22,7 @@ mod fence;
 mod handle;
 mod intake;
 mod keeper;
+mod lead;
 pub mod limits;
 mod liveness;
 pub mod log;
@@ -32,6 +33,7 @@ mod opened;
 mod outbox;
 mod queries;
 mod refusals;
+pub mod replication;
 mod restored;
 pub mod retention;
 mod runners;
@@ -45,9 +47,9 @@ pub mod verify;
 pub mod witness;
 mod work;
 
-pub use config::Config;
+pub use config::{Config, Replication};
 pub use export::export;
-pub use service::serve;
+pub use service::{serve, serve_member};
 pub use verify::verify_folder;
 
 use std::{fmt::Write as _, io, path::Path};

@@ -15,25 +15,29 @@
 
 mod batch;
 mod blocks;
+pub(crate) mod body;
 mod database;
 mod error;
 mod indexes;
 mod layout;
 mod open;
+mod place;
 mod stored;
 
+pub(crate) use batch::Sealed;
 pub use batch::{Added, Batch, CommandKey, Fingerprint, Remembered};
 pub use database::Log;
 pub use error::LogError;
 pub use indexes::{IndexEntry, Mark};
 pub(crate) use layout::describes;
 pub use layout::{FORMAT_VERSION, Hash, NO_HASH};
+pub use place::Place;
 pub use stored::{Head, Identity, Stored, check_link};
 
 use crate::retention;
 use layout::{
-    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, META, META_FORMAT, META_IDENTITY, META_PUBLISHED, NOTICES,
-    RECORDS, job_key, notice_key, number,
+    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, META, META_FORMAT, META_IDENTITY, META_PLACE, META_PUBLISHED,
+    NOTICES, RECORDS, job_key, notice_key, number,
 };
 use muster_schemas::{
     event::{Commit, Record, uuid_bytes::UuidBytes},
@@ -477,6 +481,41 @@ impl Log {
                 Ok(Notice { of: Sequence(number(&key)), number: u32::from_be_bytes(tail), payload: payload.into_vec() })
             })
             .collect()
+    }
+
+    /// The place in the stream of rounds that the end of the log has; `None` if there never were several ledgers.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn place(&self) -> Result<Option<Place>, LogError> {
+        let Some(value) = self.meta(META_PLACE)? else { return Ok(None) };
+        Place::of_bytes(&value).map(Some).ok_or_else(|| self.damaged("the place in the stream has a wrong length"))
+    }
+
+    /// Records from a sequence on as other ledgers take them, with the answers that retries of their commands get: at
+    /// least one record if there is any, then as many as fit into `max_bytes`.
+    ///
+    /// # Errors
+    /// If one of them cannot be read or is damaged.
+    pub(crate) fn page_for_others(&self, from: Sequence, max_bytes: usize) -> Result<Vec<u8>, LogError> {
+        let mut body = body::BodyWriter::default();
+        let mut answered = BTreeSet::new();
+        let mut entries = self.entries(from);
+        while let Some(stored) = entries.next()? {
+            if body.len() > 0 && body.len() + stored.value.len() > max_bytes {
+                break;
+            }
+            let record = stored.record()?;
+            body.record(stored.payload());
+            let key = CommandKey::new(&record.actor, record.command);
+            if answered.insert(key.0)
+                && let Some(value) =
+                    self.db.get_cf(self.family(COMMANDS), key.0).map_err(|error| self.storage("read", error))?
+            {
+                body.answer(&key.0, &value);
+            }
+        }
+        Ok(body.finish())
     }
 
     /// The last record whose public event the bus is known to have.

@@ -463,9 +463,11 @@ fn write_orders(
 ) -> std::io::Result<impl Future<Output = ()>> {
     let (ended, end) = oneshot::channel::<()>();
     let runtime = tokio::runtime::Handle::current();
+    let epoch = writer.epoch();
     std::thread::Builder::new().name("muster-orders".into()).spawn(move || {
-        writer
-            .run(|node, order| runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, order))).is_some());
+        writer.run(|node, order| {
+            runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, order, epoch))).is_some()
+        });
         drop(ended);
     })?;
     Ok(async move {
@@ -473,8 +475,8 @@ fn write_orders(
     })
 }
 
-async fn send_order(bus: &SharedBus, node: &str, order: NodeOrder) {
-    let message = match Message::encode(&OrderEnvelope::from(order)) {
+async fn send_order(bus: &SharedBus, node: &str, order: NodeOrder, epoch: u64) {
+    let message = match Message::encode(&OrderEnvelope { order, epoch }) {
         Ok(message) => message,
         Err(error) => return tracing::error!(%error, node, "an order cannot be sent"),
     };

@@ -105,6 +105,7 @@ impl Queries {
             },
             Query::Verify { from, max_records } => self.verify(from, max_records)?,
             Query::JobToken(token) => QueryAnswer::JobToken(self.tokens.is_own(&token)),
+            Query::Rounds { .. } => refused(RefusalCode::Invalid, "other ledgers ask the ledger of a name for this"),
         })
     }
 

@@ -1,18 +1,23 @@
 //! The ledger as a service.
 
+mod member;
+
+pub use member::serve_member;
+
 use crate::{
     backup,
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
-    config::Config,
+    config::{Config, Replication},
     contents::Contents,
     dispatch::OrderWriter,
     engine::Engine,
-    fence::{FenceError, Guard},
+    fence::{Fence, FenceError, Guard},
     handle::EngineHandle,
     intake,
     keeper::Keeper,
+    lead::Ended,
     limits::TemplateLimits,
     log::{Head, Identity, Log, LogError},
     names::Names,
@@ -20,6 +25,7 @@ use crate::{
     opened::Opened,
     outbox::{self, Keys},
     queries::Queries,
+    replication::Reign,
     restored, retention,
     signing::{self, Signer},
     storage::{Layout, StateAfter, Storage},
@@ -28,8 +34,7 @@ use crate::{
     work::{Work, own},
 };
 use anyhow::{Context as _, bail, ensure};
-use muster_bus::SharedBus;
-use muster_domain::State;
+use muster_bus::{SharedBus, rounds::Rounds};
 use muster_domain::nodes::Violation;
 use muster_schemas::{
     cluster::ClusterChange,
@@ -70,18 +75,45 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     config.check()?;
+    ensure!(config.replication == Replication::Alone, "`replication` is `stream`: this ledger is one of several");
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let opened = restored::begin(&bus, opened).await?;
+    let storage = Arc::clone(&opened.storage);
+    let over = reign((&bus, &config, &limits), opened, None, &mut Some(ready), &shutdown).await?;
+    close(storage).await;
+    over.outcome
+}
+
+/// A reign that is over.
+pub(crate) struct Over {
+    /// Whether the service may go on, as a ledger that follows.
+    pub(crate) follows: bool,
+    /// The stream of rounds, if there was one.
+    pub(crate) rounds: Option<Box<dyn Rounds>>,
+    /// What the service returns if it does not go on.
+    pub(crate) outcome: anyhow::Result<()>,
+}
+
+/// Decides and serves until `shutdown`, or until this ledger leads no longer. `lead` is the reign of one of several.
+pub(crate) async fn reign(
+    (bus, config, limits): (&SharedBus, &Config, &Arc<dyn TemplateLimits>),
+    opened: Opened,
+    lead: Option<Reign>,
+    ready: &mut Option<oneshot::Sender<()>>,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Over> {
     let (storage, signer, head) = (Arc::clone(&opened.storage), Arc::clone(&opened.signer), opened.head);
     let restored = opened.state.restored();
     let tokens = Arc::clone(&opened.tokens);
-
-    let (guard, stream_end) = Guard::enter(&bus, &storage, head.sequence).await?;
-    let fence = guard.fence();
-    restored::done(&storage).context("noting that the log was restored")?;
-    let events_end = outbox::events_end(&bus, &storage, head.sequence, restored).await?;
-    let names = names_at(&storage, &opened.state, events_end).await?;
+    let is_member = lead.is_some();
+    let fence = Fence::of_epoch(opened.state.epoch(), lead.as_ref().map(|lead| lead.lease().clone()));
+    // One of several has claimed its place already, and has to prove at once that it still leads.
+    let entered = match is_member {
+        false => Some(Guard::enter(bus, &storage, head.sequence, fence.clone()).await?),
+        true => None,
+    };
+    let names_now = Names::of(&opened.state);
 
     let (outlets, inlets, letters) = outbox::channels(head, bus.losses(), fence.clone());
     let contents = Arc::new(Contents::default());
@@ -93,14 +125,33 @@ pub async fn serve(
     let handle = EngineHandle::new(inbox, Arc::clone(&beats), head_now.clone(), fence.clone());
     let clock = Clock::new(head.time);
     let told = CancellationToken::new();
-    let checks = Checks::new(Arc::clone(&storage), Arc::clone(&limits), handle.clone(), told.clone());
-    let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
+    let checks = Checks::new(Arc::clone(&storage), Arc::clone(limits), handle.clone(), told.clone());
+    let engine = Engine::new(opened, Arc::clone(limits), clock, outlets, Arc::clone(&beats));
+    let engine = match lead {
+        Some(lead) => engine.leading(lead),
+        None => engine,
+    };
     let mut engine = run_engine(engine, work)?;
 
+    let (guard, stream_end) = match entered {
+        Some(entered) => entered,
+        None => Guard::enter(bus, &storage, head.sequence, fence.clone()).await?,
+    };
+    restored::done(&storage).context("noting that the log was restored")?;
+    let events_end = outbox::events_end(bus, &storage, head.sequence, restored).await?;
+    let names = match events_end == head.sequence {
+        true => names_now,
+        false => names_at(&storage, events_end).await?,
+    };
     let sources = (checks, orders, Keys::of(restored));
-    let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
+    let outbox = outbox::start(bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
         .context("starting the ledger's order writer")?;
-    configure(&handle, config.cluster.clone()).await?;
+    let configured = configure(&handle, config.cluster.clone()).await;
+    if !is_member {
+        configured?;
+    } else if let Err(error) = configured {
+        tracing::warn!(error = format!("{error:#}"), "the configuration of the cluster is not applied");
+    }
 
     let notary = Notary {
         storage: Arc::clone(&storage),
@@ -121,24 +172,32 @@ pub async fn serve(
     );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
-    let intake = intake::start(&bus, &handle, &queries, &contents, &closing).await?;
+    let intake = intake::start(bus, &handle, &queries, &contents, &closing).await?;
     let looking = tokio::spawn({
-        let (bus, closing) = (Arc::clone(&bus), closing.clone());
+        let (bus, closing) = (Arc::clone(bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
     });
     let backups = backup::listen(&storage, &signer, &fence, &closing);
-    let keeper =
-        Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config, unsigned: Mutex::default() };
+    let keeper = Keeper {
+        storage: Arc::clone(&storage),
+        signer,
+        engine: handle.clone(),
+        config: config.clone(),
+        unsigned: Mutex::default(),
+    };
     let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
-    // Nobody waits if the receiver is gone.
-    let _ = ready.send(());
+    if let Some(ready) = ready.take() {
+        // Nobody waits if the receiver is gone.
+        let _ = ready.send(());
+    }
 
     let end = tokio::select! {
         () = shutdown.cancelled() => End::Asked,
         error = fence.lost() => End::Fenced(error),
         ended = &mut engine => match ended {
             Ok(Err(violation)) => End::Violated(violation),
-            Ok(Ok(())) | Err(_) => End::Unexpected,
+            Ok(Ok((ended, Some(rounds)))) => End::LeadsNoMore(ended, rounds),
+            Ok(Ok(_)) | Err(_) => End::Unexpected,
         },
     };
     closing.cancel();
@@ -148,20 +207,35 @@ pub async fn serve(
     if let Some(backups) = backups {
         backups.wait().await;
     }
-    if let End::Violated(violation) = end {
-        told.cancel();
-        return Err(LogError::Contradiction(violation).into());
-    }
-    if matches!(end, End::Unexpected) {
-        told.cancel();
-        bail!("the ledger's decide loop ended unexpectedly");
-    }
-    if matches!(end, End::Fenced(_)) {
+    if matches!(end, End::Violated(_) | End::Unexpected | End::Fenced(_) | End::LeadsNoMore(..)) {
         // The bus must get nothing more from this ledger.
         told.cancel();
     }
-    handle.stop();
-    engine.await.context("the ledger's decide loop failed")?.map_err(LogError::Contradiction)?;
+    let rounds = match end {
+        End::Violated(violation) => return Err(LogError::Contradiction(violation).into()),
+        End::Unexpected => bail!("the ledger's decide loop ended unexpectedly"),
+        End::LeadsNoMore(ended, rounds) => {
+            outbox.wait().await;
+            let signed = notary.stop().await;
+            return Ok(match ended {
+                Ended::LogFailed(why) => {
+                    let outcome = Err(anyhow::anyhow!("the log cannot be used: {why}"));
+                    Over { follows: false, rounds: None, outcome }
+                }
+                Ended::SteppedDown(_) | Ended::Stopped => Over {
+                    follows: signed.is_ok(),
+                    rounds: Some(rounds),
+                    outcome: signed.context("signing the end of the log"),
+                },
+            });
+        }
+        End::Asked | End::Fenced(_) => {
+            handle.stop();
+            let (_, rounds) =
+                engine.await.context("the ledger's decide loop failed")?.map_err(LogError::Contradiction)?;
+            rounds
+        }
+    };
     if tokio::time::timeout(TELL_WITHIN, outbox.wait()).await.is_err() {
         tracing::info!("the bus will get the last records at the next start");
     }
@@ -169,12 +243,16 @@ pub async fn serve(
     outbox.wait().await;
     let signed = notary.stop().await;
     drop(queries);
-    close(storage).await;
-    match end {
-        End::Fenced(error) => Err(error.into()),
-        End::Asked | End::Violated(_) | End::Unexpected => signed.context("signing the end of the log"),
-    }
+    Ok(match end {
+        // Another of several ledgers writes the stream that readers follow: this one follows.
+        End::Fenced(FenceError::AnotherWrites) if is_member => Over { follows: true, rounds, outcome: Ok(()) },
+        End::Fenced(error) => Over { follows: false, rounds, outcome: Err(error.into()) },
+        _ => Over { follows: false, rounds, outcome: signed.context("signing the end of the log") },
+    })
 }
+
+/// Why the decide loop has ended, and the stream of rounds if it had one.
+type EngineEnd = (Ended, Option<Box<dyn Rounds>>);
 
 /// Why the service ends.
 enum End {
@@ -182,6 +260,8 @@ enum End {
     Asked,
     /// Another ledger has taken its place on the bus.
     Fenced(FenceError),
+    /// It is one of several, and leads no longer.
+    LeadsNoMore(Ended, Box<dyn Rounds>),
     /// The decide loop decided something that cannot be true.
     Violated(Violation),
     /// The decide loop ended by itself.
@@ -249,7 +329,7 @@ fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Resul
     Ok(())
 }
 
-fn is_missing_or_empty(folder: &Path) -> bool {
+pub(crate) fn is_missing_or_empty(folder: &Path) -> bool {
     match std::fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
@@ -272,7 +352,7 @@ fn refuse_beside_old(config: &Config, layout: &Layout) -> anyhow::Result<()> {
 }
 
 /// The key that an existing log was begun with.
-fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
+pub(crate) fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
     let (key, log) = (storage.layout().key(), storage.layout().log());
     signing::adopt(&key, &identity.public_key)?;
     let (key_shown, log_shown) = (key.display(), log.display());
@@ -303,6 +383,41 @@ fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Ti
         _ => {}
     }
     begin(&Log::open(&draft, kept)?, config, layout, now)?;
+    std::fs::rename(&draft, &log).with_context(failed)?;
+    crate::sync_folder_of(&log).with_context(failed)
+}
+
+/// Begins the log of a further ledger of a cluster with that cluster's first record, as another ledger has stored it. Its key
+/// has to be there already: it is what makes this ledger one of the cluster.
+pub(crate) fn join(config: &Config, payload: &[u8]) -> anyhow::Result<()> {
+    let layout = Layout::new(&config.data_dir);
+    let (log, draft) = (layout.log(), layout.log_draft());
+    let Some(_only) = layout.lock_to_begin()? else { return Err(LogError::InUse(log).into()) };
+    if !is_missing_or_empty(&log) {
+        return Ok(());
+    }
+    let failed = || format!("making the log {}", log.display());
+    match std::fs::remove_dir_all(&draft) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
+        _ => {}
+    }
+    let signer = Signer::load(&layout.key())?;
+    let drafted = Log::open(&draft, retention::Commands::seconds(config.command_retention_seconds))?;
+    let mut batch = drafted.batch(Head::EMPTY);
+    let record = batch.append_stored(payload)?;
+    let Event::ClusterInitialised { cluster_id, public_key } = record.event else {
+        bail!("the first record of the cluster is none that begins a log");
+    };
+    ensure!(
+        public_key == signer.public_key(),
+        "{} is not the key of the cluster whose ledgers use this stream: put the file `ledger.key` of another ledger there",
+        layout.key().display()
+    );
+    Witness::sign(cluster_id, batch.head(), LogEnd::Open, &signer)
+        .store(&layout.witness())
+        .context("signing the end of the log")?;
+    batch.commit().map_err(|(error, _)| error)?;
+    drop(drafted);
     std::fs::rename(&draft, &log).with_context(failed)?;
     crate::sync_folder_of(&log).with_context(failed)
 }
@@ -339,10 +454,7 @@ fn initialise(log: &Log, layout: &Layout, signer: &Signer, now: Timestamp) -> an
     Ok(())
 }
 
-async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> anyhow::Result<Names> {
-    if sequence == state.sequence() {
-        return Ok(Names::of(state));
-    }
+async fn names_at(storage: &Arc<Storage>, sequence: Sequence) -> anyhow::Result<Names> {
     let storage = Arc::clone(storage);
     let after = tokio::task::spawn_blocking(move || storage.state_after(sequence)).await??;
     Ok(Names::of(&after.state))
@@ -350,7 +462,10 @@ async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> 
 
 /// Starts the decide loop on its own thread; the receiver resolves when the thread has ended, with an error if it
 /// panicked.
-fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<Result<(), Violation>>> {
+fn run_engine(
+    engine: Engine,
+    work: mpsc::Receiver<Work>,
+) -> anyhow::Result<oneshot::Receiver<Result<EngineEnd, Violation>>> {
     let (ended, end) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())

@@ -1,6 +1,10 @@
 //! The decide loop driven by hand, round by round, with the time as input: what a simulation needs to stop it anywhere.
 //! It decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
 
+mod member;
+
+pub use member::{Member, Role};
+
 use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offer},
@@ -11,7 +15,9 @@ use crate::{
     fence::Fence,
     limits::NoLimits,
     log::{Head, LogError},
+    opened::Opened,
     outbox::{self, Inlets},
+    replication::Reign,
     service,
     storage::Storage,
     work::Work,
@@ -27,6 +33,7 @@ use muster_schemas::{
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Instant,
 };
 use tokio::sync::watch;
 
@@ -65,6 +72,8 @@ pub struct Stepped {
     engine: Engine,
     inlets: Inlets,
     orders: OrderWriter,
+    /// What is answered, also by a later round than the one that was asked.
+    output: Arc<Mutex<Output>>,
 }
 
 impl Stepped {
@@ -76,19 +85,29 @@ impl Stepped {
         // Nobody signs the end of the log meanwhile, and the time that passes is not that of a clock.
         let config = Config { data_dir: data_dir.to_owned(), accept_log_end: true, ..Config::default() };
         let opened = service::open(&config, now)?;
+        Ok(Self::assemble(opened, None, now, Instant::now()))
+    }
+
+    /// The loop on an open log, and the time that it begins with.
+    pub(crate) fn assemble(opened: Opened, reign: Option<Reign>, now: Timestamp, monotonic: Instant) -> Self {
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
-        let fence = Fence::of_the_writer();
+        // The clock of the fence is not the one that is set here.
+        let fence = Fence::of_epoch(opened.state.epoch(), None);
         let (outlets, inlets, letters) = outbox::channels(head, watch::channel(0).1, fence.clone());
         let orders =
             OrderWriter::new(letters, Arc::clone(&storage), (Arc::clone(&opened.tokens), Arc::default()), fence);
-        let engine =
-            Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets, Arc::new(Beats::new()));
-        Ok(Self { storage, engine, inlets, orders })
+        let clock = Clock::stepped_at(head.time, now, monotonic);
+        let engine = Engine::new(opened, Arc::new(NoLimits), clock, outlets, Arc::new(Beats::new()));
+        let engine = match reign {
+            Some(reign) => engine.leading(reign),
+            None => engine,
+        };
+        Self { storage, engine, inlets, orders, output: Arc::default() }
     }
 
     /// One round at this time: everything given is decided together, written, and synced.
     pub fn round(&mut self, inputs: Vec<Input>, now: Timestamp) -> Output {
-        let output = Arc::new(Mutex::new(Output::default()));
+        let output = Arc::clone(&self.output);
         let (sender, inbox) = mpsc::channel();
         let mut beats = Vec::new();
         for input in inputs {
@@ -125,6 +144,16 @@ impl Stepped {
     pub fn head(&self) -> Sequence {
         let Head { sequence, .. } = *self.inlets.head.borrow();
         sequence
+    }
+
+    /// The loop.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The loop, when it has ended.
+    pub(crate) fn into_engine(self) -> Engine {
+        self.engine
     }
 
     /// The digest of the state in memory.

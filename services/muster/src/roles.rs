@@ -14,12 +14,14 @@ use crate::{
     exit::{CommandResult, Failure, Status},
     policies, programs,
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use group::{Group, on_own_thread};
-use muster_bus::{LocalBus, NatsBus, SharedBus};
+use muster_bus::{LocalBus, NatsBus, NatsRounds, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
+use muster_ledger::Replication;
 use muster_pbs_commands::{FLAVOUR, SERVER};
+use muster_schemas::Sequence;
 use muster_slurm_commands::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
     VERSION,
@@ -122,6 +124,7 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
 fn heed_log_options(loaded: &mut Loaded, options: LogOptions) {
     let ledger = &mut loaded.configuration.ledger;
     (ledger.new_log, ledger.accept_log_end) = (options.new_log, options.accept_log_end);
+    ledger.promoted = options.lead_new_stream.map(Sequence);
 }
 
 /// The identity of this process for telemetry.
@@ -268,10 +271,24 @@ impl Host {
                     traces: self.traces(),
                     ..configuration.ledger.clone()
                 };
-                let descriptions = SiteDescriptions { dialects: DIALECTS };
-                self.group
-                    .start_ledger(|ready, stop| muster_ledger::serve(bus, config, Arc::new(descriptions), ready, stop))
-                    .await
+                let descriptions = Arc::new(SiteDescriptions { dialects: DIALECTS });
+                match config.replication {
+                    Replication::Alone => {
+                        let serve = |ready, stop| muster_ledger::serve(bus, config, descriptions, ready, stop);
+                        self.group.start_ledger(serve).await
+                    }
+                    Replication::Stream => {
+                        ensure!(
+                            self.is_on_nats,
+                            "`ledger.replication` is `stream`, which needs three NATS servers: name them in `bus.url`, or leave it at `alone`"
+                        );
+                        let rounds = NatsRounds::connect(&configuration.bus).await.context("the stream of rounds")?;
+                        let serve = |ready, stop| {
+                            muster_ledger::serve_member(bus, config, descriptions, Box::new(rounds), ready, stop)
+                        };
+                        self.group.start_ledger(serve).await
+                    }
+                }
             }
             Role::Planner => {
                 let (config, reload) = (configuration.planner.clone(), self.program.clone());

@@ -23,9 +23,14 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn start() -> Self {
+        Self::start_with(&[], &["4", "8"])
+    }
+
+    /// Starts it with these options, and nodes and their CPUs.
+    pub fn start_with(options: &[&str], nodes: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let cluster = Self { folder, muster: muster_binary(), port: free_port() };
-        let output = cluster.control(&["start"], &["4", "8"]);
+        let output = cluster.control(&["start"], &[options, nodes].concat());
         assert!(output.status.success(), "the cluster does not start: {}", text(&output));
         cluster
     }
@@ -47,6 +52,30 @@ impl Cluster {
         command.args(words).arg("--data").arg(self.folder.path().join("data")).current_dir(self.folder.path());
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Sends a signal, such as `-STOP`, to a role.
+    pub fn signal(&self, role: &str, signal: &str) {
+        let file = self.folder.path().join("run").join(format!("{role}.pid"));
+        let pid = fs::read_to_string(&file).expect("the role was started");
+        let sent = Command::new("kill").args([signal, pid.trim()]).output().expect("kill can be run");
+        assert!(sent.status.success(), "{role} was not there: {}", text(&sent));
+    }
+
+    /// Stops it, as at its end.
+    pub fn stop(&self) {
+        let output = self.control(&["stop"], &[]);
+        assert!(output.status.success(), "the cluster does not stop: {}", text(&output));
+    }
+
+    /// Ids and names of all jobs.
+    pub fn names_of_jobs(&self) -> Vec<(String, String)> {
+        let output = self.muster(&["jobs", "--all", "--json"]).output().expect("muster can be run");
+        assert!(output.status.success(), "{}", text(&output));
+        let parsed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        let list = parsed["jobs"].as_array().expect("a list of jobs");
+        list.iter().map(|job| (text(&job["id"]), text(&job["name"]))).collect()
     }
 
     pub fn markers(&self) -> PathBuf {
@@ -124,6 +153,29 @@ pub fn marks(cluster: &Cluster) -> BTreeMap<String, u32> {
         *marks.entry(line.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
     }
     marks
+}
+
+/// The last record of the log in a folder, and its hash; `None` if the log cannot be read at this moment.
+pub fn end_of_log(cluster: &Cluster, folder: &str) -> Option<String> {
+    let data = cluster.folder.path().join(folder);
+    let mut export = Command::new(&cluster.muster);
+    export.args(["audit", "export", "-", "--data"]).arg(data).stdin(Stdio::null());
+    let export = export.output().expect("muster can be run");
+    let lines = String::from_utf8(export.stdout).ok().filter(|_| export.status.success())?;
+    let end = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(format!("{} {}", line["sequence"].as_u64()?, line["hash"].as_str()?))
+    };
+    lines.lines().rev().find_map(end)
+}
+
+/// Verifies the log in a folder of a stopped cluster.
+pub fn assert_log_verifies(cluster: &Cluster, folder: &str) {
+    let data = cluster.folder.path().join(folder);
+    let mut verify = Command::new(&cluster.muster);
+    verify.args(["audit", "verify", "--offline", "--data"]).arg(data).stdin(Stdio::null());
+    let verify = verify.output().expect("muster can be run");
+    assert!(verify.status.success(), "{folder}: {}", text(&verify));
 }
 
 pub fn assert_history_verifies(cluster: &Cluster) {

@@ -8,21 +8,40 @@ use tokio::sync::watch;
 
 /// The pause between attempts to reach the server grows to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// A dead connection is noticed after two of these intervals.
+/// A dead connection is noticed after three of these intervals.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// The same where another server is there to go to.
+const PING_INTERVAL_IN_CLUSTER: Duration = Duration::from_secs(1);
+/// How long a server may take to greet where another one is there to go to: a paused one takes connections, and is
+/// silent.
+const GREETING_IN_CLUSTER: Duration = Duration::from_secs(1);
 /// NATS' own documentation calls a subscriber with more waiting messages slow: it loses some.
 const WAITING_MESSAGES: usize = 65_536;
 /// A server that carries less refuses large submissions.
 const USUAL_PAYLOAD: usize = 8_000_000;
 /// JetStream of this and later versions has what the bus needs.
-const OLDEST_SERVER: (u64, u64) = (2, 11);
+const OLDEST_SERVER: (u64, u64, u64) = (2, 11, 0);
 
-/// A client that reconnects for ever, and the number of its connections so far.
-pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Receiver<u64>), BusError> {
+/// How often a client asks for a sign of life of its server.
+pub(super) fn ping_interval(config: &NatsConfig) -> Duration {
+    if is_cluster(config) { PING_INTERVAL_IN_CLUSTER } else { PING_INTERVAL }
+}
+
+/// Whether there are several servers.
+fn is_cluster(config: &NatsConfig) -> bool {
+    config.url.contains(',')
+}
+
+/// A client that reconnects for ever, and the number of its connections so far. It asks for a sign of life of its
+/// server once in `ping_interval`.
+pub(super) async fn connect(
+    config: &NatsConfig,
+    ping_interval: Duration,
+) -> Result<(Client, watch::Receiver<u64>), BusError> {
     let (count, mut connections) = watch::channel(0);
     let mut attempt = 0;
     loop {
-        match options(config, count.clone()).await?.connect(&addresses(&config.url)?[..]).await {
+        match options(config, ping_interval, count.clone()).await?.connect(&addresses(&config.url)?[..]).await {
             Ok(client) => {
                 check_server(&client)?;
                 // The event of this connection arrives a moment later and must not count as a second one.
@@ -76,12 +95,16 @@ fn addresses(url: &str) -> Result<Vec<async_nats::ServerAddr>, BusError> {
     url.split(',').map(address).collect()
 }
 
-async fn options(config: &NatsConfig, count: watch::Sender<u64>) -> Result<ConnectOptions, BusError> {
+async fn options(
+    config: &NatsConfig,
+    ping_interval: Duration,
+    count: watch::Sender<u64>,
+) -> Result<ConnectOptions, BusError> {
     let mut options = ConnectOptions::new()
         .name("muster")
         .custom_inbox_prefix(config.inbox()?)
-        .connection_timeout(SERVER_TIMEOUT)
-        .ping_interval(PING_INTERVAL)
+        .connection_timeout(if is_cluster(config) { GREETING_IN_CLUSTER } else { SERVER_TIMEOUT })
+        .ping_interval(ping_interval)
         .subscription_capacity(WAITING_MESSAGES)
         .max_reconnects(None)
         .reconnect_delay_callback(pause)
@@ -131,8 +154,8 @@ async fn note(event: Event, count: watch::Sender<u64>) {
 
 fn check_server(client: &Client) -> Result<(), BusError> {
     let info = client.server_info();
-    if !is_new_enough(&info.version) {
-        let (major, minor) = OLDEST_SERVER;
+    if !is_at_least(&info.version, OLDEST_SERVER) {
+        let (major, minor, _) = OLDEST_SERVER;
         let found = info.version;
         return Err(BusError::Unusable(format!(
             "the NATS server is version {found}; {major}.{minor} or later is needed"
@@ -148,10 +171,13 @@ fn check_server(client: &Client) -> Result<(), BusError> {
     Ok(())
 }
 
-fn is_new_enough(version: &str) -> bool {
-    let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse::<u64>());
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OLDEST_SERVER,
+/// Whether a server's version is this one or a later one.
+pub(super) fn is_at_least(version: &str, oldest: (u64, u64, u64)) -> bool {
+    // What follows a hyphen tells of a version that is to come.
+    let numbers = version.trim_start_matches('v').split('-').next().unwrap_or_default();
+    let mut numbers = numbers.split('.').map(|number| number.parse::<u64>());
+    match (numbers.next(), numbers.next(), numbers.next().unwrap_or(Ok(0))) {
+        (Some(Ok(major)), Some(Ok(minor)), Ok(patch)) => (major, minor, patch) >= oldest,
         _ => false,
     }
 }
@@ -173,7 +199,12 @@ mod tests {
             ("1.99.0", false),
             ("", false),
         ] {
-            assert_eq!(is_new_enough(version), expected, "{version}");
+            assert_eq!(is_at_least(version, OLDEST_SERVER), expected, "{version}");
+        }
+        for (version, expected) in
+            [("2.15.0", false), ("2.15.1", true), ("v2.15.1-RC.1", true), ("2.16", true), ("2.15.x", false)]
+        {
+            assert_eq!(is_at_least(version, (2, 15, 1)), expected, "{version}");
         }
     }
 

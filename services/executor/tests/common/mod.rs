@@ -57,8 +57,12 @@ pub struct Notes {
     pub commands: Vec<CommandEnvelope>,
     /// The answer to the next greeting or heartbeat.
     pub orders: Vec<NodeOrder>,
+    /// The epoch of the answers to greetings and heartbeats.
+    pub epoch: u64,
     /// Whether commands stay without an answer.
     pub silent: bool,
+    /// How many heartbeats came.
+    pub heartbeats: u64,
     /// The contents that can be fetched; others are refused, or not answered.
     pub contents: BTreeMap<ContentHash, Vec<u8>>,
     pub silent_about_contents: bool,
@@ -136,7 +140,12 @@ impl Node {
     }
 
     pub async fn order(&self, order: NodeOrder) {
-        let message = Message::encode(&OrderEnvelope::from(order)).unwrap();
+        self.order_in(0, order).await;
+    }
+
+    /// An order of a ledger of this epoch.
+    pub async fn order_in(&self, epoch: u64, order: NodeOrder) {
+        let message = Message::encode(&OrderEnvelope { order, epoch }).unwrap();
         self.bus.publish(&subjects::node_orders(NODE), message).await.unwrap();
     }
 
@@ -284,7 +293,8 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
                 }
                 let reply = match &envelope.command {
                     Command::NodeHello { .. } => {
-                        Reply::NodeOrders(Briefing { orders: std::mem::take(&mut notes.orders), ..Briefing::default() })
+                        let orders = std::mem::take(&mut notes.orders);
+                        Reply::NodeOrders(Briefing { orders, epoch: notes.epoch, ..Briefing::default() })
                     }
                     _ => Reply::Done,
                 };
@@ -300,8 +310,13 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
         while let Some(request) = heartbeats.next().await {
             let heartbeat: Heartbeat = request.message.decode().unwrap();
             assert_eq!(heartbeat.node, NODE);
-            let orders = std::mem::take(&mut taken.lock().unwrap().orders);
-            request.reply(Message::encode(&Briefing { orders, ..Briefing::default() }).unwrap());
+            let briefing = {
+                let mut notes = taken.lock().unwrap();
+                notes.heartbeats += 1;
+                let orders = std::mem::take(&mut notes.orders);
+                Briefing { orders, epoch: notes.epoch, ..Briefing::default() }
+            };
+            request.reply(Message::encode(&briefing).unwrap());
         }
     });
     let mut contents = bus.serve("muster.command.content.*").await.unwrap();

@@ -116,7 +116,8 @@ async fn brief(app: &App, agent: &Agent, pull: &AgentPull, is_up: bool) -> Resul
 
 /// The orders as agents get them. Those that an agent cannot obey are left out: they come for no job that may run there.
 async fn translate(app: &App, agent: &Agent, briefing: Briefing, is_leaving: bool) -> Result<AgentOrders, ApiError> {
-    let mut orders = AgentOrders { mark: briefing.mark.map(Into::into), ..AgentOrders::default() };
+    let (mark, epoch) = (briefing.mark.map(Into::into), briefing.epoch);
+    let mut orders = AgentOrders { mark, epoch, ..AgentOrders::default() };
     for order in briefing.orders {
         let order = match order {
             NodeOrder::ByHash(short) => fill(app, agent, *short).await?,

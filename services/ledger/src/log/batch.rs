@@ -1,8 +1,12 @@
 //! The content of one group commit.
 
 use super::{
-    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key,
-    layout::describes, notice_key,
+    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, Stored,
+    body::BodyWriter,
+    job_key,
+    layout::{META_PLACE, describes},
+    notice_key,
+    place::Place,
 };
 use muster_schemas::{
     codec::{self, CodecError},
@@ -80,6 +84,40 @@ pub struct Batch<'log> {
     head: Head,
     value: Vec<u8>,
     added: Added,
+    /// What other ledgers need of it, if there are others.
+    body: Option<BodyWriter>,
+}
+
+/// A group commit that is complete, and not on disk. It holds nothing of the log, which can be reopened meanwhile.
+pub(crate) struct Sealed {
+    writes: WriteBatch,
+    head: Head,
+    added: Added,
+}
+
+impl Sealed {
+    /// The last record, including those of this commit.
+    pub(crate) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Notes the place in the stream that this commit has, and when the stream was created.
+    pub(crate) fn stand_at(&mut self, log: &Log, place: Place) {
+        self.writes.put_cf(log.family(META), META_PLACE, place.to_bytes());
+    }
+}
+
+impl Log {
+    /// Writes a commit and syncs it, all or nothing.
+    ///
+    /// # Errors
+    /// As [`Batch::commit`].
+    pub(crate) fn write(&self, sealed: Sealed) -> Result<Head, (LogError, Added)> {
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        let Sealed { writes, head, added } = sealed;
+        self.db.write_opt(writes, &options).map(|()| head).map_err(|error| (self.storage("written", error), added))
+    }
 }
 
 /// The additions of a batch, to take back if writing it fails half-way.
@@ -100,7 +138,13 @@ impl Added {
 impl<'log> Batch<'log> {
     pub(super) fn new(log: &'log Log, head: Head) -> Self {
         let added = Added::nothing_after(head.sequence);
-        Self { log, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added }
+        Self { log, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added, body: None }
+    }
+
+    /// Keeps what other ledgers need of everything that is added from here on.
+    pub(crate) fn for_others(mut self) -> Self {
+        self.body = Some(BodyWriter::default());
+        self
     }
 
     /// The last record, including those of this batch.
@@ -122,6 +166,29 @@ impl<'log> Batch<'log> {
         self.value.clear();
         self.value.extend_from_slice(&self.head.hash);
         codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
+        if let Some(body) = &mut self.body {
+            body.record(&self.value[self.head.hash.len()..]);
+        }
+        Ok(self.put(record, job))
+    }
+
+    /// Adds the next record as another ledger has stored it, and returns it: the hash of the record before is not in
+    /// `payload`.
+    ///
+    /// # Errors
+    /// As [`Stored::record`]: the payload is damaged, or is not the next record.
+    pub(crate) fn append_stored(&mut self, payload: &[u8]) -> Result<Record, LogError> {
+        let sequence = self.head.sequence.next();
+        self.value.clear();
+        self.value.extend_from_slice(&self.head.hash);
+        self.value.extend_from_slice(payload);
+        let record = Stored { sequence, value: &self.value }.record()?;
+        self.put(&record, record.event.job());
+        Ok(record)
+    }
+
+    /// Adds a record whose value is made.
+    fn put(&mut self, record: &Record, job: Option<JobId>) -> usize {
         self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
         if let Some(job) = job {
             let mark: &[u8] = if describes(&record.event) { DESCRIBES } else { &[] };
@@ -140,7 +207,7 @@ impl<'log> Batch<'log> {
         }
         let hash = *blake3::hash(&self.value).as_bytes();
         self.head = Head { sequence: record.sequence, hash, time: record.time };
-        Ok(self.value.len())
+        self.value.len()
     }
 
     /// Adds the answer that a retry of the command gets.
@@ -157,8 +224,22 @@ impl<'log> Batch<'log> {
         self.value.extend_from_slice(&time.0.to_be_bytes());
         self.value.extend_from_slice(&fingerprint.0);
         codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
+        if let Some(body) = &mut self.body {
+            body.answer(&command.0, &self.value);
+        }
         self.writes.put_cf(self.log.family(COMMANDS), command.0, &self.value);
         self.added.commands.push(command);
+        Ok(())
+    }
+
+    /// Adds an answer as another ledger has stored it.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] if it is none.
+    pub(crate) fn remember_stored(&mut self, command: [u8; 32], value: &[u8]) -> Result<(), LogError> {
+        self.log.stored_answer(value)?;
+        self.writes.put_cf(self.log.family(COMMANDS), command, value);
+        self.added.commands.push(CommandKey(command));
         Ok(())
     }
 
@@ -169,6 +250,9 @@ impl<'log> Batch<'log> {
 
     /// Removes a notification that is done.
     pub fn remove_notice(&mut self, of: Sequence, number: u32) {
+        if let Some(body) = &mut self.body {
+            body.done(of, number);
+        }
         self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
     }
 
@@ -183,9 +267,13 @@ impl<'log> Batch<'log> {
     /// [`LogError::Storage`] with the additions. Whether they are on disk is then unknown: reopen the log and call
     /// [`Log::take_back`] before using it again.
     pub fn commit(self) -> Result<Head, (LogError, Added)> {
-        let mut options = WriteOptions::default();
-        options.set_sync(true);
-        let Self { log, writes, head, added, .. } = self;
-        log.db.write_opt(writes, &options).map(|()| head).map_err(|error| (log.storage("written", error), added))
+        let log = self.log;
+        log.write(self.seal().0)
+    }
+
+    /// The commit on its own, and what other ledgers need of it.
+    pub(crate) fn seal(self) -> (Sealed, Vec<u8>) {
+        let Self { writes, head, added, body, .. } = self;
+        (Sealed { writes, head, added }, body.map(BodyWriter::finish).unwrap_or_default())
     }
 }

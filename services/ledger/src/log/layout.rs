@@ -31,6 +31,9 @@ pub(super) const META_IDENTITY: &[u8] = b"identity";
 /// Name in `meta` of the last record whose public event the bus has: `u64`.
 pub(super) const META_PUBLISHED: &[u8] = b"published";
 
+/// Name in `meta` of the place in the stream of rounds that the last record has: see [`super::Place`].
+pub(super) const META_PLACE: &[u8] = b"place";
+
 pub(super) fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
     let mut key = [0; 24];
     key[..8].copy_from_slice(&job.number.to_be_bytes());

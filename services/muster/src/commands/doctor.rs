@@ -10,9 +10,10 @@ use crate::{
     terminal,
     values::format_size,
 };
-use muster_bus::{NatsBus, NatsConfig};
+use muster_bus::{NatsBus, NatsConfig, NatsRounds};
 use muster_client::{JobQuery, Moment};
 use muster_executor::{ContainmentMode, containment::Hierarchies};
+use muster_ledger::Replication;
 use muster_schemas::{
     Timestamp,
     job::JobState,
@@ -20,6 +21,7 @@ use muster_schemas::{
 };
 use serde::Serialize;
 use std::{
+    io::{Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
     time::Duration,
@@ -45,6 +47,30 @@ struct Finding {
     text: String,
 }
 
+/// Where a NATS server tells its settings, if `ops/nats/nats-cluster.conf` is its configuration.
+const MONITORING: &str = "127.0.0.1:8222";
+/// The tag of NATS servers that sync every write.
+const SYNC_TAG: &str = "sync:always";
+/// No answer of a NATS server about itself is larger.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+
+/// The settings of the NATS server with this monitoring address.
+fn monitored(address: &str) -> Result<serde_json::Value, String> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let ask = || {
+        let to = address.parse().map_err(std::io::Error::other)?;
+        let mut connection = std::net::TcpStream::connect_timeout(&to, PATIENCE)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        write!(connection, "GET /varz HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+        let mut answer = String::new();
+        connection.take(MAX_SETTINGS_BYTES).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let answer: String = ask().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    serde_json::from_str(body).map_err(|_| format!("{address} is no NATS server"))
+}
+
 /// Checks everything and prints the findings.
 pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> CommandResult {
     let mut findings = Findings::default();
@@ -62,6 +88,10 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
         findings.secrets(loaded);
         if loaded.file.names("bus", "url") {
             findings.nats(loaded.configuration.bus.clone());
+        }
+        if loaded.configuration.ledger.replication == Replication::Stream {
+            findings.rounds(&loaded.configuration.bus);
+            findings.synced_writes();
         }
     }
     let is_of_several = loaded.as_ref().is_some_and(|loaded| loaded.file.names("bus", "url"));
@@ -223,6 +253,63 @@ impl Findings {
             Ok(Ok(_)) => self.add(WHAT, Verdict::Good, format!("{url} answers, with JetStream, and is new enough")),
             Ok(Err(error)) => self.add(WHAT, Verdict::Bad, format!("{url}: {error}")),
             Err(_) => self.add(WHAT, Verdict::Bad, format!("{url} does not answer")),
+        }
+    }
+
+    /// The stream in which several ledgers order what they decide.
+    fn rounds(&mut self, bus: &NatsConfig) {
+        const WHAT: &str = "order of rounds";
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return self.add(WHAT, Verdict::Bad, error.to_string()),
+        };
+        let looking = async {
+            let rounds = NatsRounds::connect(bus).await.map_err(|error| error.to_string())?;
+            rounds.examine().await
+        };
+        match runtime.block_on(async { tokio::time::timeout(PATIENCE, looking).await }) {
+            Ok(Ok(health)) => match health.fault {
+                Some(fault) => self.add(WHAT, Verdict::Bad, fault),
+                None => self.add(WHAT, Verdict::Good, format!("NATS {}; {}", health.version, health.text)),
+            },
+            Ok(Err(why)) => self.add(WHAT, Verdict::Bad, why),
+            Err(_) => self.add(WHAT, Verdict::Bad, "no NATS server answers"),
+        }
+    }
+
+    /// Whether the NATS server on this host does what its tag says. Only its monitoring port tells, and only where there is
+    /// one.
+    fn synced_writes(&mut self) {
+        const WHAT: &str = "synced writes";
+        let settings = match monitored(MONITORING) {
+            Ok(settings) => settings,
+            Err(error) => {
+                let text = format!(
+                    "not visible: {error}. Where a NATS server is on this host, set `http: \"{MONITORING}\"` in its \
+                     configuration"
+                );
+                return self.add(WHAT, Verdict::Warning, text);
+            }
+        };
+        let name = settings["server_name"].as_str().unwrap_or("the NATS server").to_owned();
+        let is_tagged = settings["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == SYNC_TAG));
+        let is_synced = settings["jetstream"]["config"]["sync_always"] == true;
+        match (is_tagged, is_synced) {
+            (true, true) => self.add(WHAT, Verdict::Good, format!("{name} syncs every write")),
+            (true, false) => {
+                let remedy = "a loss of power loses what was acknowledged; set `sync_interval: always` under `jetstream`, and \
+                              restart it";
+                self.add(
+                    WHAT,
+                    Verdict::Bad,
+                    format!("{name} has the tag `{SYNC_TAG}` and does not sync every write: {remedy}"),
+                );
+            }
+            (false, _) => {
+                let text = format!("{name} keeps no rounds: it has no tag `{SYNC_TAG}`");
+                self.add(WHAT, Verdict::Warning, text);
+            }
         }
     }
 

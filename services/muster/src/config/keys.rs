@@ -560,6 +560,18 @@ const LEDGER: Section = Section {
             "",
             "The address of a gateway that all nodes reach, such as `https://head:7457`. Jobs find it in `MUSTER_SERVER`, and in `MUSTER_TOKEN` a token that is good for their own job while it runs. Without it they call the gateway that their submitter called.",
         ),
+        key(
+            "replication",
+            Kind::OneOf(&["alone", "stream"]),
+            "\"alone\"",
+            "Whether this is the only ledger (`alone`), or one of several that keep one history (`stream`), of which one leads. Several need three NATS servers, and the `ledger.key` of the first.",
+        ),
+        key(
+            "name",
+            Kind::Text,
+            "",
+            "The name of this ledger among several, such as that of its host: letters, digits, `-`, `_` and `.`, at most 64. It must not change.",
+        ),
     ],
 };
 

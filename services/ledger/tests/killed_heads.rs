@@ -1,0 +1,346 @@
+//! Three ledgers, each a process of its own, on three NATS servers. Ledgers and servers are killed and paused while callers
+//! submit jobs. What callers were told is true, and all ledgers have the same history. How long callers waited is printed.
+//!
+//! `MUSTER_CRASH_ROUNDS` is the number of faults, `MUSTER_CRASH_SEED` repeats the choices of a run.
+
+#[path = "../../../tests/tests/cluster/history.rs"]
+mod history;
+mod support;
+
+use history::{Call, Outcome, contradictions};
+use muster_bus::{
+    LedgerClient, NatsBus, NatsConfig, NatsRounds,
+    rounds::{Next, Position, Rounds as _},
+    testing::NatsCluster,
+};
+use muster_ledger::{Config, Replication, limits::NoLimits, log::Log, serve_member};
+use muster_schemas::{
+    command::{Command as Wish, Query, QueryAnswer},
+    event::{Event, TraceContext},
+    ids::{CommandId, Sequence},
+    job::JobSpec,
+    subjects::ROUNDS_STREAM,
+};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use support::{config, job, root, submitted};
+use tokio::{sync::oneshot, task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+const NAMES: [&str; 3] = ["head1", "head2", "head3"];
+/// Tells a process that it is a ledger: its name, its folder, and where the servers are.
+const MEMBER: &str = "MUSTER_TEST_MEMBER";
+/// How long a process is paused: much longer than a ledger leads without a sign of life.
+const PAUSE: Duration = Duration::from_secs(10);
+/// Longer than any fault lasts.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What each ledger of the other tests runs, until it is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it is a ledger, which the other tests start"]
+async fn a_ledger() {
+    let Ok(member) = std::env::var(MEMBER) else { return };
+    let [name, folder, url] = member.split(' ').collect::<Vec<_>>()[..] else { panic!("{member}") };
+    let nats = NatsConfig { url: url.to_owned(), replicas: 3, ..NatsConfig::default() };
+    let rounds = NatsRounds::connect(&nats).await.unwrap();
+    let bus = NatsBus::connect(nats).await.unwrap();
+    let config = Config { replication: Replication::Stream, name: name.to_owned(), ..config(Path::new(folder)) };
+    let (ready, _is_ready) = oneshot::channel();
+    serve_member(bus, config, Arc::new(NoLimits), Box::new(rounds), ready, CancellationToken::new()).await.unwrap();
+}
+
+/// What is done to the heads.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    KillLeadingLedger,
+    PauseLeadingLedger,
+    KillOtherLedger,
+    KillLeadingServer,
+    PauseLeadingServer,
+    KillOtherServer,
+}
+
+const FAULTS: [Fault; 6] = [
+    Fault::KillLeadingLedger,
+    Fault::PauseLeadingLedger,
+    Fault::KillOtherLedger,
+    Fault::KillLeadingServer,
+    Fault::PauseLeadingServer,
+    Fault::KillOtherServer,
+];
+
+struct Heads {
+    servers: NatsCluster,
+    folder: tempfile::TempDir,
+    ledgers: BTreeMap<&'static str, Child>,
+    client: LedgerClient,
+}
+
+impl Heads {
+    async fn start() -> Self {
+        let servers = NatsCluster::start().await;
+        let bus = NatsBus::connect(servers.config()).await.unwrap();
+        let client = LedgerClient::new(bus).with_patience(PATIENCE);
+        let mut heads = Self { servers, folder: tempfile::tempdir().unwrap(), ledgers: BTreeMap::new(), client };
+        let [first, others @ ..] = NAMES;
+        heads.launch(first);
+        heads.client.query(&Query::Head).await.expect("the first ledger leads");
+        for name in others {
+            std::fs::create_dir(heads.data(name)).unwrap();
+            std::fs::copy(heads.data(first).join("ledger.key"), heads.data(name).join("ledger.key")).unwrap();
+            heads.launch(name);
+        }
+        heads
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn launch(&mut self, name: &'static str) {
+        let log = std::fs::File::options().append(true).create(true).open(self.data(&format!("{name}.log"))).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "a_ledger", "--ignored", "--nocapture"]);
+        command.env(MEMBER, format!("{name} {} {}", self.data(name).display(), self.servers.url()));
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.ledgers.insert(name, command.spawn().unwrap());
+    }
+
+    fn signal(&self, name: &str, signal: nix::sys::signal::Signal) {
+        let pid = i32::try_from(self.ledgers[name].id()).unwrap();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).unwrap();
+    }
+
+    /// The ledger that has appended the last message.
+    async fn leader(&self) -> &'static str {
+        let mut rounds = NatsRounds::connect(&self.servers.config()).await.unwrap();
+        let look = move || {
+            let begun = Instant::now();
+            loop {
+                if let Ok(info) = rounds.info()
+                    && let Next::Message(_, message) = rounds.next(Position(info.last.0 - 1), Duration::ZERO)
+                {
+                    return message.header.ledger;
+                }
+                assert!(begun.elapsed() < PATIENCE, "nobody says who leads");
+            }
+        };
+        let leader = tokio::task::spawn_blocking(look).await.unwrap();
+        NAMES.into_iter().find(|name| *name == leader).unwrap()
+    }
+
+    /// Does it, waits until callers are answered again, and undoes it. Returns how long they waited.
+    async fn suffer(&mut self, fault: Fault, calls: &Calls, random: &mut SmallRng) -> Duration {
+        use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
+        let ledger = self.leader().await;
+        let server = self.servers.leader_of(ROUNDS_STREAM).await;
+        let (other, further) = (random.random_range(1..3), random.random_range(0..300));
+        sleep(Duration::from_millis(further)).await;
+        let begun = Instant::now();
+        match fault {
+            Fault::KillLeadingLedger | Fault::KillOtherLedger => {
+                let at = NAMES.iter().position(|name| *name == ledger).unwrap();
+                let victim = if matches!(fault, Fault::KillOtherLedger) { NAMES[(at + other) % 3] } else { ledger };
+                let mut process = self.ledgers.remove(victim).unwrap();
+                process.kill().unwrap();
+                process.wait().unwrap();
+                let waited = calls.answered_after(begun).await;
+                self.launch(victim);
+                waited
+            }
+            Fault::PauseLeadingLedger => {
+                self.signal(ledger, SIGSTOP);
+                let waited = calls.answered_after(begun).await;
+                sleep(PAUSE.saturating_sub(begun.elapsed())).await;
+                self.signal(ledger, SIGCONT);
+                waited
+            }
+            Fault::KillLeadingServer | Fault::KillOtherServer => {
+                let victim = if matches!(fault, Fault::KillOtherServer) { (server + other) % 3 } else { server };
+                self.servers.servers[victim].kill();
+                let waited = calls.answered_after(begun).await;
+                self.servers.servers[victim].restart();
+                waited
+            }
+            Fault::PauseLeadingServer => {
+                self.servers.servers[server].pause();
+                let waited = calls.answered_after(begun).await;
+                sleep(PAUSE.saturating_sub(begun.elapsed())).await;
+                self.servers.servers[server].resume();
+                waited
+            }
+        }
+    }
+
+    /// Ids and names of all jobs in the history.
+    async fn jobs(&self) -> Vec<(String, String)> {
+        let (mut jobs, mut next) = (Vec::new(), Sequence(1));
+        loop {
+            let query = Query::Replay { from: next, max_bytes: 1 << 20 };
+            let QueryAnswer::Records(page) = self.client.query(&query).await.expect("an answer") else {
+                panic!("no records")
+            };
+            if page.records.is_empty() {
+                return jobs;
+            }
+            next = page.last().next();
+            jobs.extend(page.records.iter().filter_map(|record| match &record.event {
+                Event::JobSubmitted { job, spec, .. } => Some((job.to_string(), spec.name.clone())),
+                _ => None,
+            }));
+        }
+    }
+
+    /// Where the log of each ledger ends, once all end at the same record.
+    async fn ends(&self) -> BTreeMap<String, String> {
+        let begun = Instant::now();
+        loop {
+            let ends = NAMES.map(|name| {
+                let head = Log::open_read_only(&self.data(name).join("ledger/log")).and_then(|log| log.head());
+                (name, head.map(|head| (head.sequence, muster_ledger::hex(&head.hash))).ok())
+            });
+            let first = ends[0].1.as_ref().map(|(sequence, _)| *sequence);
+            let are_equal = ends.iter().all(|(_, end)| end.is_some() && end.as_ref().map(|end| end.0) == first);
+            if are_equal || begun.elapsed() > PATIENCE {
+                return ends.map(|(name, end)| (name.to_owned(), format!("{end:?}"))).into();
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Heads {
+    fn drop(&mut self) {
+        for (name, ledger) in &mut self.ledgers {
+            drop(ledger.kill());
+            drop(ledger.wait());
+            if std::thread::panicking() {
+                let log = std::fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default();
+                eprintln!("--- {name}\n{log}");
+            }
+        }
+    }
+}
+
+/// What callers ask, and are told.
+#[derive(Clone, Default)]
+struct Calls {
+    done: Arc<Mutex<Vec<Call>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Calls {
+    /// How long it took from a moment until a call that began after it was answered.
+    async fn answered_after(&self, moment: Instant) -> Duration {
+        loop {
+            let first = {
+                let calls = self.done.lock().unwrap();
+                let after = calls.iter().rev().take_while(|call| call.ended >= moment);
+                after.filter(|call| call.begun >= moment && call.id.is_some()).map(|call| call.ended).min()
+            };
+            if let Some(first) = first {
+                return first - moment;
+            }
+            assert!(moment.elapsed() < PATIENCE, "nobody is answered any more");
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The longest that a caller had to wait who had asked before this moment, and was answered after it.
+    fn longest_across(&self, moment: Instant) -> Duration {
+        let calls = self.done.lock().unwrap();
+        let across = calls.iter().filter(|call| call.begun < moment && call.ended >= moment);
+        across.map(|call| call.ended - moment).max().unwrap_or_default()
+    }
+
+    /// Submits one job after the other until told to stop; a new caller asks every so often, also while others wait.
+    async fn make(self, client: LedgerClient) {
+        let mut asking = JoinSet::new();
+        for number in 0.. {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            asking.spawn(self.clone().ask(client.clone(), format!("call-{number}")));
+            while asking.try_join_next().is_some() {}
+            sleep(Duration::from_millis(20)).await;
+        }
+        while let Some(asked) = asking.join_next().await {
+            asked.expect("the caller has not failed");
+        }
+    }
+
+    async fn ask(self, client: LedgerClient, name: String) {
+        let spec = JobSpec { name: name.clone(), ..job() };
+        let envelope = muster_schemas::command::CommandEnvelope {
+            id: CommandId::new_now(),
+            actor: root(),
+            trace: TraceContext::default(),
+            command: Wish::Submit { jobs: vec![spec] },
+        };
+        let begun = Instant::now();
+        let id = client.send(&envelope).await.ok().map(|answer| submitted(&answer)[0].to_string());
+        let call = Call { name, begun, ended: Instant::now(), id };
+        self.done.lock().unwrap().push(call);
+    }
+}
+
+/// Suffers faults under load and checks the history of all calls.
+async fn suffer_all(faults: &[Fault], mut random: SmallRng) {
+    let mut heads = Heads::start().await;
+    let calls = Calls::default();
+    let making = tokio::spawn(calls.clone().make(heads.client.clone()));
+    calls.answered_after(Instant::now()).await;
+    for fault in faults {
+        let begun = Instant::now();
+        let waited = heads.suffer(*fault, &calls, &mut random).await;
+        let across = calls.longest_across(begun);
+        let (waited, across) = (waited.as_secs_f64(), across.as_secs_f64());
+        println!("{fault:?}: new callers are answered after {waited:.2} s, the last earlier one after {across:.2} s");
+    }
+    calls.stop.store(true, Ordering::Relaxed);
+    making.await.unwrap();
+    let calls = calls.done.lock().unwrap().clone();
+    let jobs = heads.jobs().await;
+    println!(
+        "{} calls, {} answered, {} jobs",
+        calls.len(),
+        calls.iter().filter(|call| call.id.is_some()).count(),
+        jobs.len()
+    );
+    // There are no nodes, so nothing runs.
+    let marks = jobs.iter().map(|(id, _)| (id.clone(), 1)).collect();
+    let found = contradictions(&calls, &Outcome { jobs, marks, heads: heads.ends().await });
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+fn random() -> SmallRng {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let seed = number("MUSTER_CRASH_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("repeat the choices with MUSTER_CRASH_SEED={seed}");
+    SmallRng::seed_from_u64(seed)
+}
+
+/// M-LOG-18: the ledger that leads is killed, and paused and resumed; the server that leads the stream is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn history_is_one_when_whoever_leads_is_killed_or_paused() {
+    suffer_all(&[Fault::KillLeadingLedger, Fault::PauseLeadingLedger, Fault::KillLeadingServer], random()).await;
+}
+
+/// M-LOG-18: many faults of every kind, in an order of chance.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "it takes minutes; MUSTER_CRASH_ROUNDS says how many faults"]
+async fn history_is_one_through_many_faults() {
+    let mut random = random();
+    let rounds = std::env::var("MUSTER_CRASH_ROUNDS").ok().map_or(20, |text| text.parse().expect("a number"));
+    let faults: Vec<Fault> = (0..rounds).map(|_| FAULTS[random.random_range(0..FAULTS.len())]).collect();
+    suffer_all(&faults, random).await;
+}
