@@ -166,7 +166,7 @@ pub struct Start {
 }
 
 /// A waiting job that starts in another queue than the one in which it waits (PBS-P-05).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueMove {
     /// The job, or the task of an array.
     pub job: JobId,
@@ -175,7 +175,7 @@ pub struct QueueMove {
 }
 
 /// A promise of a policy with routes: the queue in which a waiting job starts, and when at the latest (PBS-P-16).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoutePromise {
     /// The job.
     pub job: JobId,
