@@ -4,7 +4,11 @@
 //! machine, and never panics. A record after which free and used resources do not add up to what a node has is
 //! reported: it must not be kept.
 
-use crate::{nodes::Violation, runs::Suspension, state::{Reign, State}};
+use crate::{
+    nodes::Violation,
+    runs::Suspension,
+    state::{Reign, State},
+};
 use muster_schemas::event::{Event, Record};
 
 impl State {

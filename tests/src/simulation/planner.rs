@@ -109,7 +109,7 @@ impl PlannerHost {
         if planned != anew {
             return Err(format!("a new planner plans otherwise: {anew:?}, the one at work {planned:?}"));
         }
-        let Planned { plan, is_cut_short, next_wake } = planned;
+        let Planned { plan, is_cut_short, next_wake, .. } = planned;
         follower.is_due = is_cut_short;
         follower.wake = next_wake;
         let empty =

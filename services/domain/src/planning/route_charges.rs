@@ -1,6 +1,6 @@
 //! Promises and charges of a policy with routes, in a state (PBS-P-09, PBS-P-17).
 
-use crate::{planning::Routing, state::State};
+use crate::state::State;
 use muster_schemas::{
     JobId, Timestamp,
     plan::RoutePromise,
@@ -25,7 +25,7 @@ impl State {
     /// What owners have used at a moment, as the policy in force counts it.
     pub fn owner_use(&self, now: Timestamp) -> BTreeMap<(u32, Arc<str>), u64> {
         let Some(rule) = self.owners_rule() else { return BTreeMap::new() };
-        let mut routing = Routing { promised: Vec::new(), ..self.routing.clone() };
+        let mut routing = self.routing.clone();
         routing.decay(rule.left_after_day_millionths, now);
         routing.used
     }

@@ -8,7 +8,7 @@ use muster_schemas::{
     event::{Actor, Event, JobChange, WaitingJob},
     job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
-    policy::{Limit, LimitPer, OrderKey, Policy, Turns},
+    policy::{Limit, LimitPer, OrderKey, Policy},
     resources::{Alternative, FewGroups, IndexSet, NodeFilter, Placement, Request},
 };
 use std::sync::Arc;

@@ -440,26 +440,28 @@ fn periods() -> impl Strategy<Value = Vec<Period>> {
 
 fn routes() -> impl Strategy<Value = Routes> {
     let reservations = prop_oneof![Just(Reservations::None), Just(Reservations::Kept), Just(Reservations::Renewed)];
-    (any::<(u32, bool, bool)>(), periods(), reservations).prop_map(|((number, yes, other), outages, reservations)| {
-        let standing = if yes { JobStanding::Privileged } else { JobStanding::Background };
-        let limits = HourRules { limit_seconds: Some(number.into()), drains: other, ..HourRules::default() };
-        Routes {
-            sources: vec![Source { queue: "wait".into(), standing }],
-            targets: vec![Target {
-                queue: "run".into(),
-                units: Some(number),
-                machine: Some("one".into()),
-                ..Target::default()
-            }],
-            machines: vec![Machine { name: "one".into(), outages, is_numbered: yes, ..Machine::default() }],
-            size: vec![SizePart { attribute: "cores".into(), per_unit: 1 + u64::from(number) }],
-            long_wait: yes.then(LongWait::default),
-            owners: other.then(Owners::default),
-            hours: Some(limits),
-            reservations,
-            ..Routes::default()
-        }
-    })
+    (any::<(u32, i64, bool, bool)>(), periods(), reservations).prop_map(
+        |((number, base, yes, other), outages, reservations)| {
+            let standing = if yes { JobStanding::Privileged } else { JobStanding::Background };
+            let limits = HourRules { limit_seconds: Some(number.into()), drains: other, ..HourRules::default() };
+            Routes {
+                sources: vec![Source { queue: "wait".into(), standing, base }],
+                targets: vec![Target {
+                    queue: "run".into(),
+                    units: Some(number),
+                    machine: Some("one".into()),
+                    ..Target::default()
+                }],
+                machines: vec![Machine { name: "one".into(), outages, is_numbered: yes, ..Machine::default() }],
+                size: vec![SizePart { attribute: "cores".into(), per_unit: 1 + u64::from(number) }],
+                long_wait: yes.then(LongWait::default),
+                owners: other.then(Owners::default),
+                hours: Some(limits),
+                reservations,
+                ..Routes::default()
+            }
+        },
+    )
 }
 
 fn turns() -> impl Strategy<Value = Turns> {
@@ -489,19 +491,24 @@ fn turns() -> impl Strategy<Value = Turns> {
         names(),
         proptest::option::of(usage),
         proptest::option::of(routes().prop_map(Box::new)),
-        proptest::option::of(loads.prop_map(Box::new)),
+        (proptest::option::of(loads.prop_map(Box::new)), any::<u32>()),
     )
-        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes, loads)| Turns {
-            rules,
-            other_hours,
-            windows,
-            ignored_queues,
-            shares,
-            queues,
-            usage,
-            routes,
-            loads,
-        })
+        .prop_map(
+            |(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes, (loads, staged_ahead))| {
+                Turns {
+                    rules,
+                    other_hours,
+                    windows,
+                    ignored_queues,
+                    shares,
+                    queues,
+                    usage,
+                    routes,
+                    loads,
+                    staged_ahead,
+                }
+            },
+        )
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
