@@ -115,6 +115,14 @@ fn begin_here(
     mut peers: Box<dyn Peers>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Option<Begun>> {
+    let restored = Layout::new(&config.data_dir).restored();
+    if restored.exists() {
+        bail!(
+            "{} says that the log beside it was restored from a backup, which only a ledger without others can record: start it \
+             once with `replication = \"alone\"` in `[ledger]`, and let it lead a new stream after that; nothing was changed",
+            restored.display()
+        );
+    }
     if is_missing_or_empty(&Layout::new(&config.data_dir).log()) {
         loop {
             if shutdown.is_cancelled() {

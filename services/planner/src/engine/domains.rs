@@ -76,6 +76,8 @@ impl Engine {
         let numbers = self.domains.numbers(shares.len());
         let nodes: Vec<InnerNode> = numbers.zip(shares).map(|(id, share)| InnerNode { id, share }).collect();
         for InnerNode { id, share } in &nodes {
+            // Runs inside, which were lifted, have given back cores that the opener has too.
+            self.machine.keep_taken(share);
             self.domains.real.insert(*id, share.node);
             let Some(real) = self.machine.node(share.node) else { continue };
             let (spec, closures) = (real.spec.clone(), real.closures().to_vec());
