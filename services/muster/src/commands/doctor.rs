@@ -58,7 +58,7 @@ const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 fn monitored(address: &str) -> Result<serde_json::Value, String> {
     const PATIENCE: Duration = Duration::from_secs(2);
     let ask = || {
-        let to = address.parse().map_err(std::io::Error::other)?;
+        let to: std::net::SocketAddr = address.parse().map_err(std::io::Error::other)?;
         let mut connection = std::net::TcpStream::connect_timeout(&to, PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         write!(connection, "GET /varz HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
