@@ -444,6 +444,12 @@ impl Standby {
             ));
             return Ok(Step::Wait(ASK_AGAIN_AFTER));
         }
+        if info.last > self.position
+            && let Next::Message(position, message) = self.rounds.next(self.position, Duration::ZERO)
+        {
+            // The first answer was old.
+            return self.follow(position, &message, now);
+        }
         if let Some(fault) = self.fault_at_end() {
             return Err(fault);
         }
