@@ -31,7 +31,10 @@ fn check(part: u64) {
     assert!(total.reigns > 2 * SEEDS_PER_PART, "too few ledgers led: {total:?}");
     assert!(total.crashes > SEEDS_PER_PART && total.pauses > SEEDS_PER_PART, "too little stopped: {total:?}");
     assert!(total.elections > SEEDS_PER_PART / 4, "too few elections: {total:?}");
-    assert!(total.unknown > SEEDS_PER_PART && total.reads > SEEDS_PER_PART, "too little was unknown or read: {total:?}");
+    assert!(
+        total.unknown > SEEDS_PER_PART && total.reads > SEEDS_PER_PART,
+        "too little was unknown or read: {total:?}"
+    );
     assert!(total.restored > 0 && total.pages > 0, "nothing was made up from other ledgers: {total:?}");
     assert_eq!(total.alarms, 0);
 }

@@ -131,11 +131,6 @@ impl Standby {
         }
     }
 
-    /// The stream and the other ledgers, when it ends.
-    pub(crate) fn end(self) -> (Box<dyn Rounds>, Box<dyn Peers>) {
-        (self.rounds, self.peers)
-    }
-
     /// One message at most, waiting for it no longer than `wait`.
     ///
     /// # Errors
