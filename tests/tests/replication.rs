@@ -27,12 +27,14 @@ fn check(part: u64) {
     if std::env::var_os("MUSTER_SIMULATION_SEED").is_some() {
         return;
     }
-    assert!(total.acknowledged > 20 * SEEDS_PER_PART, "too little was acknowledged: {total:?}");
-    assert!(total.reigns > 3 * SEEDS_PER_PART, "too few ledgers led: {total:?}");
-    assert!(total.crashes > 3 * SEEDS_PER_PART && total.pauses > 3 * SEEDS_PER_PART, "too little stopped: {total:?}");
-    assert!(total.elections > SEEDS_PER_PART / 2, "too few elections: {total:?}");
-    assert!(total.unknown > 20 * SEEDS_PER_PART, "too little was unknown: {total:?}");
-    assert!(total.reads > 20 * SEEDS_PER_PART, "too little was read: {total:?}");
+    assert!(total.acknowledged > 10 * SEEDS_PER_PART, "too little was acknowledged: {total:?}");
+    assert!(total.reigns > 2 * SEEDS_PER_PART, "too few ledgers led: {total:?}");
+    assert!(total.crashes > SEEDS_PER_PART && total.pauses > SEEDS_PER_PART, "too little stopped: {total:?}");
+    assert!(total.elections > SEEDS_PER_PART / 4, "too few elections: {total:?}");
+    assert!(
+        total.unknown > SEEDS_PER_PART && total.reads > SEEDS_PER_PART,
+        "too little was unknown or read: {total:?}"
+    );
     assert!(total.restored > 0 && total.pages > 0, "nothing was made up from other ledgers: {total:?}");
     assert_eq!(total.alarms, 0);
 }

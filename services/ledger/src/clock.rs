@@ -32,13 +32,8 @@ impl Clock {
         Self { source: Source::System, latest, read_at: Instant::now(), behind: false }
     }
 
-    /// A clock that stays at `now` until it is set.
-    pub fn stepped(latest: Timestamp, now: Timestamp) -> Self {
-        Self::stepped_at(latest, now, Instant::now())
-    }
-
-    /// The same, with the monotonic time that belongs to `now`.
-    pub fn stepped_at(latest: Timestamp, now: Timestamp, monotonic: Instant) -> Self {
+    /// A clock that stays at `now` until it is set, and the monotonic time that belongs to it.
+    pub fn stepped(latest: Timestamp, now: Timestamp, monotonic: Instant) -> Self {
         Self { source: Source::Set(now, monotonic), latest, read_at: monotonic, behind: false }
     }
 

@@ -28,8 +28,8 @@ const STOPS_WITHIN: Duration = Duration::from_secs(3);
 pub(crate) enum Ended {
     /// It was told to.
     Stopped,
-    /// It leads no longer; the text says why.
-    SteppedDown(String),
+    /// It leads no longer.
+    SteppedDown,
     /// What stands in the stream could not be written to the log, or the log cannot be read.
     LogFailed(String),
 }
@@ -141,7 +141,7 @@ impl<N> Lead<N> {
     /// whoever leads then.
     fn step_down(&mut self, why: &str) {
         tracing::warn!(why, epoch = self.reign.epoch(), "this ledger leads no longer");
-        self.give_up(Ended::SteppedDown(why.to_owned()));
+        self.give_up(Ended::SteppedDown);
     }
 
     /// Ends the reign for this reason.

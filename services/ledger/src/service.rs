@@ -214,7 +214,7 @@ pub(crate) async fn reign(
                     let outcome = Err(anyhow::anyhow!("the log cannot be used: {why}"));
                     Over { follows: false, rounds: None, outcome }
                 }
-                Ended::SteppedDown(_) | Ended::Stopped => Over {
+                Ended::SteppedDown | Ended::Stopped => Over {
                     follows: signed.is_ok(),
                     rounds: Some(rounds),
                     outcome: signed.context("signing the end of the log"),

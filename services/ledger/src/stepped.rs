@@ -96,7 +96,7 @@ impl Stepped {
         let (outlets, inlets, letters) = outbox::channels(head, watch::channel(0).1, fence.clone());
         let orders =
             OrderWriter::new(letters, Arc::clone(&storage), (Arc::clone(&opened.tokens), Arc::default()), fence);
-        let clock = Clock::stepped_at(head.time, now, monotonic);
+        let clock = Clock::stepped(head.time, now, monotonic);
         let engine = Engine::new(opened, Arc::new(NoLimits), clock, outlets, Arc::new(Beats::new()));
         let engine = match reign {
             Some(reign) => engine.leading(reign),

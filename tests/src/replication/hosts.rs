@@ -72,6 +72,8 @@ struct Host {
     /// The rate of its clock, in thousandths.
     rate: i64,
     old: Option<PathBuf>,
+    /// Whether it has gone on since that copy was made.
+    has_gone_on: bool,
 }
 
 impl Host {
@@ -172,6 +174,7 @@ impl Hosts {
                 cut_until: BEGIN,
                 rate,
                 old: None,
+                has_gone_on: false,
             });
         }
         let restores = random.random_range(0..NAMES.len());
@@ -282,7 +285,7 @@ impl Hosts {
     }
 
     fn start(&mut self, at: usize, now: Timestamp) -> Result<(), String> {
-        let is_restored = self.hosts[at].old.is_some() && !self.is_calm() && self.random.random_bool(0.5);
+        let is_restored = self.hosts[at].has_gone_on && !self.is_calm() && self.random.random_bool(0.5);
         let host = &mut self.hosts[at];
         if is_restored && let Some(old) = host.old.take() {
             fs::remove_dir_all(&host.folder).and_then(|()| crate::copy_folder(&old, &host.folder)).map_err(text)?;
@@ -290,6 +293,7 @@ impl Hosts {
             self.restores = usize::MAX;
             self.report.restored += 1;
         }
+        host.has_gone_on = host.old.is_some();
         let connection = Box::new(self.shared.connect(at));
         let clock = host.clock(now);
         let peers = Box::new(host.mailbox.clone());

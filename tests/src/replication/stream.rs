@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-/// Messages that are kept; older ones are dropped.
-const KEPT: usize = 120;
+/// Messages with records that are kept; older ones are dropped, with everything before them.
+const KEPT: usize = 30;
 /// How long a renewal is kept.
 const RENEWAL_MICROS: i64 = 10_000_000;
 
@@ -109,8 +109,10 @@ impl Stream {
         self.messages.retain(|_, stored| {
             stored.message.header.kind != RoundKind::Renewal || now.micros_since(stored.at) < RENEWAL_MICROS
         });
-        while self.messages.len() > KEPT {
-            self.messages.pop_first();
+        let with_records = self.messages.iter().filter(|(_, stored)| stored.message.header.has_records());
+        let oldest_kept = with_records.map(|(at, _)| *at).rev().nth(KEPT);
+        if let Some(oldest_kept) = oldest_kept {
+            self.messages = self.messages.split_off(&oldest_kept);
         }
     }
 

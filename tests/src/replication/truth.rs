@@ -12,7 +12,7 @@ pub(super) struct Truth {
     reign: Option<(u64, String)>,
     highest_epoch: u64,
     /// Claims that nobody may heed.
-    void: Vec<u64>,
+    void: Vec<(u64, String)>,
     pub(super) reigns: u64,
 }
 
@@ -33,17 +33,18 @@ impl Truth {
         let what = format!("message {at}, {} of {} in epoch {}", header.kind.name(), header.ledger, header.epoch);
         let is_next = header.first.0 == self.last + 1 && self.hashes.get(&self.last) == Some(&header.before);
         if header.kind == RoundKind::Claim {
+            if !is_next {
+                self.void.push((header.epoch, header.ledger.clone()));
+                self.highest_epoch = self.highest_epoch.max(header.epoch);
+                return Ok(());
+            }
             if header.epoch <= self.highest_epoch {
                 return Err(format!("{what}: there was epoch {} already", self.highest_epoch));
             }
             self.highest_epoch = header.epoch;
-            if !is_next {
-                self.void.push(header.epoch);
-                return Ok(());
-            }
             self.reigns += 1;
             self.reign = Some((header.epoch, header.ledger.clone()));
-        } else if self.void.contains(&header.epoch) {
+        } else if self.void.contains(&(header.epoch, header.ledger.clone())) {
             return Err(format!("{what}: its claim came before everything in front of it was applied"));
         } else if self.reign.as_ref() != Some(&(header.epoch, header.ledger.clone())) {
             return Err(format!("{what}: the reign is {:?}", self.reign));

@@ -131,11 +131,6 @@ impl Standby {
         }
     }
 
-    /// The stream and the other ledgers, when it ends.
-    pub(crate) fn end(self) -> (Box<dyn Rounds>, Box<dyn Peers>) {
-        (self.rounds, self.peers)
-    }
-
     /// One message at most, waiting for it no longer than `wait`.
     ///
     /// # Errors
@@ -443,6 +438,12 @@ impl Standby {
                 self.head().sequence
             ));
             return Ok(Step::Wait(ASK_AGAIN_AFTER));
+        }
+        if info.last > self.position
+            && let Next::Message(position, message) = self.rounds.next(self.position, Duration::ZERO)
+        {
+            // The first answer was old.
+            return self.follow(position, &message, now);
         }
         if let Some(fault) = self.fault_at_end() {
             return Err(fault);

@@ -207,7 +207,7 @@ impl Member {
         let Phase::Leading(stepped, peers) = before else { return };
         let storage = Arc::clone(&stepped.storage);
         let rounds = match stepped.into_engine().end() {
-            Ok((Ended::SteppedDown(_) | Ended::Stopped, Some(rounds))) => rounds,
+            Ok((Ended::SteppedDown | Ended::Stopped, Some(rounds))) => rounds,
             Ok((Ended::LogFailed(why), _)) => return self.stop(why),
             Ok((_, None)) => return self.stop("it had no stream"),
             Err(violation) => return self.stop(violation),
