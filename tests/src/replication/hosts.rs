@@ -97,7 +97,6 @@ pub(super) struct Hosts {
     clients: Vec<Client>,
     random: SmallRng,
     truth: Truth,
-    options: Options,
     report: Report,
     /// The host that once comes back with an old copy.
     restores: usize,
@@ -185,7 +184,6 @@ impl Hosts {
             clients: (0..CLIENTS).map(|_| Client::default()).collect(),
             random,
             truth: Truth::new(last, hash),
-            options,
             report: Report::default(),
             restores,
             asked: HashMap::new(),
