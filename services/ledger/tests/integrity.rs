@@ -462,11 +462,18 @@ async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
         assert_eq!(state_digest(folder.path()), digest);
         let ledger = Ledger::start(busy(folder.path())).await;
         until("a good snapshot was made", async || fs::read(&path).unwrap() == whole).await;
-        let query = Query::Snapshot { at_or_before: None, offset: 0 };
-        let QueryAnswer::Snapshot { sequence, part, total_bytes } = ledger.client.query(&query).await.unwrap() else {
-            panic!("no snapshot");
+        let asked = async || {
+            let query = Query::Snapshot { at_or_before: None, offset: 0 };
+            let QueryAnswer::Snapshot { sequence, part, total_bytes } = ledger.client.query(&query).await.unwrap()
+            else {
+                panic!("no snapshot");
+            };
+            (sequence, part, total_bytes)
         };
-        assert_eq!((sequence, part.len() as u64), (Sequence(1000), total_bytes));
+        // The ledger knows it a moment after it is in its place.
+        until("the snapshot is known", async || asked().await.0 == Sequence(1000)).await;
+        let (_, part, total_bytes) = asked().await;
+        assert_eq!(part.len() as u64, total_bytes);
         assert!(State::from_snapshot_bytes(&part).is_ok());
         ledger.stop().await;
         assert_eq!(objection(folder.path()), None);

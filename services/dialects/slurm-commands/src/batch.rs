@@ -117,7 +117,8 @@ fn spec_of(connection: &ConnectionOptions, client: &mut Client, text: &str) -> R
 /// The site's rules for submissions. The site is only asked if they matter.
 fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Result<Rules, Problem> {
     let has_directives = matches!(program, Program::Batch { text, .. } if may_have_directives(text));
-    if !has_directives && !settings.iter().any(|settings| settings.is_set("bb")) {
+    let needs_them = |settings: &Settings| settings.is_set("bb") || settings.is_set("switches");
+    if !has_directives && !settings.iter().any(needs_them) {
         return Ok(Rules::default());
     }
     let info = client.info(Moment::Now).map_err(|error| submission::unanswered(COMMAND, &error))?;

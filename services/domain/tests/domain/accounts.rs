@@ -453,7 +453,7 @@ fn a_component_that_waits_can_have_another_class() {
         muster_schemas::command::Start { job: id, placement: muster_schemas::resources::Placement { components } };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
     let again = Command::ChangeClass { jobs: ids(&[id]), class: "one".into() };
-    cluster.refused(&user("ada"), again, RefusalCode::Conflict, "no longer waits");
+    cluster.refused(&user("ada"), again, RefusalCode::PermissionDenied, "class of a job that has started");
 }
 
 fn to_account(jobs: JobSelection, account: &str) -> Command {

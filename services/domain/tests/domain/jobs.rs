@@ -522,10 +522,13 @@ fn a_finished_job_can_be_queued_anew() {
 #[test]
 fn only_users_have_jobs() {
     let mut cluster = Cluster::new();
-    for actor in [Actor::Planner, Actor::Ledger, Actor::Notifier, executor("node1")] {
+    for actor in [Actor::Ledger, Actor::Notifier, executor("node1")] {
         let command = Command::Submit { jobs: vec![job(1, 1)] };
         cluster.refused(&actor, command, RefusalCode::PermissionDenied, "only users");
     }
+    // A scheduling program manages jobs, and submits none.
+    let command = Command::Submit { jobs: vec![job(1, 1)] };
+    cluster.refused(&Actor::Planner, command, RefusalCode::PermissionDenied, "the planner plans, manages jobs");
 }
 
 /// Gates are kept per component; a job is eligible when all its components are (SL-S-02).

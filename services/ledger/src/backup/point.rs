@@ -267,3 +267,14 @@ impl Held {
         matches!(io::Read::read(&mut &self.connection, &mut byte), Ok(0))
     }
 }
+
+impl Drop for Held {
+    /// Waits until the ledger has removed the moment: the next backup finds it free.
+    fn drop(&mut self) {
+        let _ = self.connection.set_nonblocking(false);
+        let _ = self.connection.set_read_timeout(Some(LINE_WITHIN));
+        if self.connection.shutdown(std::net::Shutdown::Write).is_ok() {
+            let _ = io::Read::read(&mut &self.connection, &mut [0]);
+        }
+    }
+}

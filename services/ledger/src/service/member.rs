@@ -193,6 +193,7 @@ async fn follow(
     let (head_sender, head) = watch::channel(opened.head);
     let fence = Fence::of_the_writer();
     let witnessed = opened.head.sequence;
+    let (written, signed_by) = (Arc::clone(&storage), Arc::clone(&signer));
     let notary = Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }
         .start()
         .context("starting the notary")?;
@@ -216,7 +217,14 @@ async fn follow(
     };
     let result = result.context("following the stream failed")?;
     notary.stop().await.context("signing the end of the log")?;
-    Ok(result?)
+    let followed = result?;
+    if let Followed::Leads(lead) = &followed {
+        // The log is written on at once.
+        written
+            .bear_witness(cluster_id, lead.0.head, LogEnd::Open, &signed_by)
+            .context("signing the end of the log")?;
+    }
+    Ok(followed)
 }
 
 fn follow_here(

@@ -39,6 +39,7 @@ fn commands_run_apart_from_the_nodes_of_their_jobs() {
     assert_eq!(site.fails("oarhold -r 1").0, 2);
     let (status, error) = site.fails("OAR_JOB_ID=1 oarsh node2 true");
     assert!(status == 255 && error.contains("starts nothing there"), "{error}");
+    // Such a job has two parts, and two numbers.
     site.ok("oarsub -l nodes=2,walltime=3 true");
 
     let (status, error) = site.fails("oarsub -t deploy -l nodes=1 true");
@@ -46,19 +47,19 @@ fn commands_run_apart_from_the_nodes_of_their_jobs() {
     site.ok("oarnodesetting -h node3 -p deploy=YES");
     assert_eq!(site.fails("oarsub -t deploy -l core=1 true").0, 8, "whole nodes only");
     site.ok("oarsub -t deploy -l nodes=1,walltime=0:10 'echo $MUSTER_NODE_NAME; sleep 600'");
-    wait_for(&site, 3, "Running");
-    site.system.wait_until("it says where it runs", || site.system.read("OAR.3.stdout") == "node4\n");
-    assert_eq!(shown(&site, 3, "assigned_hostnames"), "node3");
-    site.ok("oardel 3");
-    wait_for(&site, 3, "Error");
-    assert_eq!(state(&site, 2), "Waiting", "the nodes of the first job are taken");
+    wait_for(&site, 4, "Running");
+    site.system.wait_until("it says where it runs", || site.system.read("OAR.4.stdout") == "node4\n");
+    assert_eq!(shown(&site, 4, "assigned_hostnames"), "node3");
+    site.ok("oardel 4");
+    wait_for(&site, 4, "Error");
+    assert_eq!(state(&site, 3), "Waiting", "the nodes of the first job are taken");
     site.system.write("go", "");
     wait_for(&site, 1, "Terminated");
     assert_eq!(shown(&site, 1, "exit_code"), "768 (3,0,0)");
-    wait_for(&site, 2, "Terminated");
+    wait_for(&site, 3, "Terminated");
     site.ok("oarsub -q long -t cosystem -l nodes=2 'echo $MUSTER_NODE_NAME'");
-    wait_for(&site, 4, "Terminated");
-    assert_eq!(site.system.read("OAR.4.stdout"), "node1\n");
+    wait_for(&site, 6, "Terminated");
+    assert_eq!(site.system.read("OAR.6.stdout"), "node1\n");
 }
 
 /// OAR-T-26, OAR-T-21, OAR-T-85, OAR-J-24: an operator turns a running job into best effort, and it makes way; tokens are licences.

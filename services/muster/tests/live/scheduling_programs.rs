@@ -94,6 +94,9 @@ fn act(system: &System, acts: &[&str]) -> Vec<String> {
 #[test]
 fn a_program_manages_real_jobs() {
     let system = with_program("external:python3 plan.py", &[("plan.py", ACTS)], "schedule_iteration_seconds = 1\n");
+    // Its first cycle is of the moment when it was started, before it has jobs.
+    system
+        .wait_until("it had its first cycle", || system.ok(&["events", "--kind", "planner.cycled"]).contains("cycle"));
     let trap = ["--", "sh", "-c", "trap 'echo told >&2' USR1; while :; do sleep 0.1; done"];
     let running = system.submit(&trap);
     let waiting = system.submit(&["-n", "1", "--time", "1h", "--", "true"]);

@@ -223,7 +223,7 @@ fn disk_neighbours_and_switches_are_changed_as_what_the_job_asks_for() {
     let few =
         |text: &str| asked(&format!("switches={text}")).groups.map(|few| (few.property, few.most, few.wait_seconds));
     assert_eq!(few("2@1:00:00"), Some(("switch".into(), 2, 3600)));
-    assert_eq!(few("3@60 switches=2"), Some(("switch".into(), 2, 60)), "it waits as long as before");
+    assert_eq!(few("3@60 switches=2"), Some(("switch".into(), 2, 3600)), "it waits as long as before");
     assert!(changed(view(json!({})), "switches=x").is_err());
     let kept = waiting("contiguous=yes switches=1@60 mintmpdisknode=1G").attributes;
     assert_eq!(kept.values().map(String::as_str).collect::<Vec<_>>(), ["yes", "1@60", "1G"]);

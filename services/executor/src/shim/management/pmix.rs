@@ -217,6 +217,9 @@ fn launch(
     let (argument_pointers, variable_pointers) = (pointers(&arguments), pointers(&variables));
     let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
     let null = null.map_err(|error| format!("/dev/null cannot be opened: {error}"))?;
+    // The user need not be able to look into the folder of the program: only the program itself has to be for all.
+    let opened =
+        std::fs::File::open(program).map_err(|error| format!("{} cannot be opened: {error}", program.display()))?;
     let kept = Kept::on_the_way_to([Path::new(temporary), program]);
     let groups = fork::groups_of(&spooled.identity);
     let forked = fork_into(entrance).map_err(|errno| format!("the PMIx server cannot be started: {}", errno.desc()))?;
@@ -229,8 +232,11 @@ fn launch(
             // SAFETY: the standard streams of the shim are not used in this process any more.
             Errno::result(unsafe { libc::dup2(from, to) })?;
         }
+        let (arguments, variables) = (argument_pointers.as_ptr(), variable_pointers.as_ptr());
         // SAFETY: both lists end with a null pointer, and what they point to lives until the program has replaced this one.
-        unsafe { libc::execve(path.as_ptr(), argument_pointers.as_ptr(), variable_pointers.as_ptr()) };
+        unsafe {
+            libc::execveat(opened.as_raw_fd(), c"".as_ptr(), arguments.cast(), variables.cast(), libc::AT_EMPTY_PATH)
+        };
         Err(Errno::last())
     };
     let _ = become_it();

@@ -216,6 +216,8 @@ fn the_chapter_for_operators_is_true() {
         "[cluster]\nname = \"alpha\"\n[[nodes]]\nname = \"n1\"\ncores = 1\n[[queues]]\nname = \"a\"\npriorty = 1\n";
     system.write("muster.toml", mistaken);
     let repository = repository().display().to_string();
+    let three = system.path("three").display().to_string();
+    let local_cluster = format!("MUSTER_BINARY={} {repository}/ops/local-cluster", env!("CARGO_BIN_EXE_muster"));
     // The chapter restores to a folder with the key, which is not in its backup.
     let backups = system.path("backups").display().to_string();
     std::fs::create_dir(system.path("restored")).expect("a folder");
@@ -223,6 +225,8 @@ fn the_chapter_for_operators_is_true() {
     Chapter::new("docs/operate.md", system)
         .folder("/etc/nats", "nats")
         .with("/backup/muster", backups)
+        .with("ops/local-cluster", local_cluster)
+        .with("/tmp/three", three)
         .with("--data /var/lib/muster", "--data restored")
         .with("ops/nats/", format!("{repository}/ops/nats/"))
         .without(&[
