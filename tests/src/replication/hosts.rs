@@ -51,12 +51,14 @@ impl Mailbox {
 
 impl Peers for Mailbox {
     fn page(&mut self, ledger: &str, from: Sequence) -> Result<Bytes, String> {
-        self.with(|mail| match mail.page.take() {
-            Some((who, at, page)) if who == ledger && at == from => Ok(page),
-            _ => {
-                mail.wants = Some((ledger.to_owned(), from));
-                Err("it was asked".into())
+        self.with(|mail| {
+            match mail.page.take() {
+                Some((who, at, page)) if who == ledger && at == from => return Ok(page),
+                // Of another ledger, which is asked next.
+                other => mail.page = other.filter(|(_, at, _)| *at == from),
             }
+            mail.wants.get_or_insert_with(|| (ledger.to_owned(), from));
+            Err("it was asked".into())
         })
     }
 }
