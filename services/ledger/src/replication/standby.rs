@@ -536,7 +536,8 @@ impl Standby {
         if claim.after > self.position {
             match self.rounds.next(self.position, Duration::ZERO) {
                 Next::Message(first, message) if first == position && message == claim.in_flight.message => {}
-                Next::Message(..) => return Ok(Step::GoOn),
+                // It came too early, or nobody can tell: this ledger follows what there is, its claim included.
+                Next::Message(..) | Next::Gone { .. } => return Ok(Step::GoOn),
                 _ => return self.claim_again(claim, now),
             }
         }
