@@ -75,7 +75,7 @@ fn a_stream_that_breaks_its_promises_stops_the_ledgers() {
 /// The checks notice when a rule is not kept (M-SYS-8).
 #[test]
 fn broken_rules_are_noticed() {
-    let all = [Sabotage::NoFence, Sabotage::AnswersEarly, Sabotage::ReadsInsteadOfRetries, Sabotage::SlowClock];
+    let all = [Sabotage::NoFence, Sabotage::AnswersEarly, Sabotage::ReadsInsteadOfRetries, Sabotage::LateClock];
     for sabotage in all {
         let options = Options { sabotage: Some(sabotage), ..Options::default() };
         let found: Option<Failure> = (0..40).find_map(|seed| replication::run(seed, options).err());

@@ -7,6 +7,7 @@ use crate::{
     log::{Batch, Hash, Head, LogError, Place, body::Body},
     opened::Opened,
 };
+use bytes::Bytes;
 use muster_bus::rounds::{Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds, StreamInfo};
 use muster_domain::{Reign as ReignInLog, notify};
 use muster_schemas::{
@@ -338,35 +339,51 @@ impl Standby {
         }
     }
 
-    /// Gets the records in front of a message from the ledger that appended it; returns whether that was possible.
+    /// Gets the records in front of a message from another ledger; returns whether that was possible.
     fn catch_up(&mut self, at: Position, header: &RoundHeader) -> Result<bool, StreamFault> {
         let before = Sequence(header.first.0 - 1);
+        let others = self.whom_to_ask(header);
         while self.head().sequence < before {
             let from = self.head().sequence.next();
-            let page = match self.peers.page(&header.ledger, from) {
-                Ok(page) => page,
-                Err(why) => {
-                    self.complain(format!("records from {from} on are no longer in the stream: {why}"));
-                    return Ok(false);
-                }
-            };
+            let Some(page) = self.page_of_others(&others, from) else { return Ok(false) };
             let wanted = usize::try_from(before.0 + 1 - from.0).unwrap_or(usize::MAX);
             let damaged = || StreamFault::Damaged { at, why: "a page of the log before it is damaged".into() };
             let mut body = Body::read(&page).ok_or_else(damaged)?;
             body.records.truncate(wanted);
-            if body.records.is_empty() {
-                self.complain(format!(
-                    "records from {from} on are no longer in the stream, and {} has none",
-                    header.ledger
-                ));
-                return Ok(false);
-            }
             self.write(at, &body, None, None, None, header)?;
         }
         match self.has(before, &header.before)? {
             true => Ok(true),
             false => Err(self.another_history(at, header, format!("record {before} is another"))),
         }
+    }
+
+    /// The ledgers that have what this one misses: who leads now, and who appended the message. It may have been this one
+    /// itself, before its log was put back to an earlier state.
+    fn whom_to_ask(&mut self, header: &RoundHeader) -> Vec<String> {
+        let last = self.rounds.info().map_or(Position(0), |info| info.last);
+        let leader = match self.rounds.next(Position(last.0.saturating_sub(1)), Duration::ZERO) {
+            Next::Message(_, message) => Some(message.header.ledger),
+            _ => None,
+        };
+        let mut others: Vec<String> = leader.into_iter().chain([header.ledger.clone()]).collect();
+        others.dedup();
+        others.retain(|name| *name != self.name);
+        others
+    }
+
+    /// The records from a sequence on, of the first ledger that has any.
+    fn page_of_others(&mut self, others: &[String], from: Sequence) -> Option<Bytes> {
+        let mut why = "no other ledger is known that could have them".to_owned();
+        for name in others {
+            match self.peers.page(name, from) {
+                Ok(page) if Body::read(&page).is_none_or(|body| !body.records.is_empty()) => return Some(page),
+                Ok(_) => why = format!("ledger {name} has none"),
+                Err(error) => why = error,
+            }
+        }
+        self.complain(format!("records from {from} on are no longer in the stream: {why}"));
+        None
     }
 
     /// Writes records and answers to this ledger's log, and then applies them.
@@ -519,7 +536,8 @@ impl Standby {
         if claim.after > self.position {
             match self.rounds.next(self.position, Duration::ZERO) {
                 Next::Message(first, message) if first == position && message == claim.in_flight.message => {}
-                Next::Message(..) => return Ok(Step::GoOn),
+                // It came too early, or nobody can tell: this ledger follows what there is, its claim included.
+                Next::Message(..) | Next::Gone { .. } => return Ok(Step::GoOn),
                 _ => return self.claim_again(claim, now),
             }
         }
