@@ -97,7 +97,7 @@ pub struct AgentOrders {
     pub epoch: u64,
 }
 
-/// What is left out where it is 0.
+/// Whether a field is left out: it is 0.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0

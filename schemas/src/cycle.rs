@@ -14,11 +14,11 @@ pub const MOST_GLOBALS_BYTES: usize = 64 << 10;
 /// A cycle of a scheduling program (PBS-C-11). Its starts and the changes of jobs have their own earlier records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProgramCycle {
-    /// Its number, from 1. It goes on when the planner starts again.
+    /// Its number, from 1. It continues when the planner starts again.
     pub number: u64,
     /// The number of the planner's start, from 1.
     pub epoch: u64,
-    /// Why it began, in PBS's words such as `SCH_SCHEDULE_NEW`; the program was told the first one.
+    /// Why it began, in words such as `SCH_SCHEDULE_NEW`; the program was told the first one.
     pub reasons: Vec<String>,
     /// Whether it was prime time by the policy in force.
     pub is_prime: bool,

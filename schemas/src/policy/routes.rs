@@ -175,7 +175,7 @@ pub struct Owners {
     pub short_charge: u64,
     /// What any other job charges its owner.
     pub charge: u64,
-    /// What is left of the use of an owner after a day, in millionths; `None` means all (PBS-P-09).
+    /// The part of an owner's use that is left after a day, in millionths; `None` means all (PBS-P-09).
     pub left_after_day_millionths: Option<u32>,
 }
 

@@ -283,7 +283,7 @@ impl Relay {
             let mut state = self.state();
             state.was_accepted = true;
             if epoch < state.epoch {
-                // Of a ledger that no longer leads. The executor says so.
+                // The ledger that sent it no longer leads. The executor says so.
                 return Ok(Briefing { epoch, ..Briefing::default() });
             }
             state.epoch = epoch;

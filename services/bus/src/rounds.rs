@@ -1,6 +1,6 @@
 //! The stream of rounds: the ordering and fencing log of several ledgers that keep one history.
 //!
-//! Every message is appended with the sequence of the message before it. So of two writers at most one goes on: what a
+//! Every message is appended with the sequence of the message before it. So of two writers at most one continues: what a
 //! stale writer appends is refused for ever. The stream orders and fences, it does not remember: each ledger keeps its
 //! own copy of the history.
 //!
@@ -157,7 +157,7 @@ pub trait Rounds: Send {
     /// Appends a message after the one at `after`, which has to be the last one.
     fn append(&mut self, after: Position, message: &RoundMessage) -> Outcome;
 
-    /// The first message behind `after`, waiting for it at most so long. What it gives may be older than what others
+    /// The first message behind `after`, for which it waits no longer than `wait`. What it gives may be older than what others
     /// have seen already, but never something that was not appended.
     fn next(&mut self, after: Position, wait: Duration) -> Next;
 

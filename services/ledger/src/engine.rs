@@ -104,7 +104,7 @@ struct Round<'log> {
     batch: Batch<'log>,
     now: Timestamp,
     bytes: usize,
-    /// It takes no more commands after so many bytes of records.
+    /// With this many bytes of records it takes no more commands.
     most_bytes: usize,
     records: Vec<Record>,
     answers: HashMap<CommandKey, Remembered>,
@@ -117,7 +117,7 @@ struct Round<'log> {
     spans: Vec<Span>,
 }
 
-/// What is told to others once a round is durable.
+/// The news for others, told once a round is durable.
 struct News {
     records: Vec<Record>,
     pending: Vec<Pending>,

@@ -30,7 +30,7 @@ pub(crate) enum Ended {
     Stopped,
     /// It leads no longer.
     SteppedDown,
-    /// What stands in the stream could not be written to the log, or the log cannot be read.
+    /// A round that stands in the stream could not be written to the log, or the log cannot be read.
     LogFailed(String),
 }
 
@@ -137,7 +137,7 @@ impl<N> Lead<N> {
         self.parked.iter().any(|work| matches!(work, Work::Stop))
     }
 
-    /// Ends the reign. Whoever waits for an answer gets none: a retry gets the first one, or is decided anew, by
+    /// Ends the reign. Whoever waits for an answer gets none: a retry gets the first one, or is decided again, by
     /// whoever leads then.
     fn step_down(&mut self, why: &str) {
         tracing::warn!(why, epoch = self.reign.epoch(), "this ledger leads no longer");

@@ -1,6 +1,6 @@
 //! Several ledgers that keep one history: one leads and decides, the others follow.
 //!
-//! What they share is a stream of rounds ([`muster_bus::rounds`]), in which each message follows a known one. A reign
+//! They share a stream of rounds ([`muster_bus::rounds`]), in which each message follows a known one. A reign
 //! begins with a record that says who leads, appended at the end of the stream after everything before it was applied. A
 //! round is appended to the stream, then written to the leader's own log, and only then answered. So every ledger's log
 //! is a prefix of the stream, and nothing in it is ever taken back because another ledger leads.

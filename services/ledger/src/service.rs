@@ -87,11 +87,11 @@ pub async fn serve(
 
 /// A reign that is over.
 pub(crate) struct Over {
-    /// Whether the service may go on, as a ledger that follows.
+    /// Whether the service may continue, as a ledger that follows.
     pub(crate) follows: bool,
     /// The stream of rounds, if there was one.
     pub(crate) rounds: Option<Box<dyn Rounds>>,
-    /// What the service returns if it does not go on.
+    /// The result of the service if it does not continue.
     pub(crate) outcome: anyhow::Result<()>,
 }
 

@@ -72,7 +72,7 @@ pub struct Stepped {
     engine: Engine,
     inlets: Inlets,
     orders: OrderWriter,
-    /// What is answered, also by a later round than the one that was asked.
+    /// The answers, also those of an earlier round.
     output: Arc<Mutex<Output>>,
 }
 

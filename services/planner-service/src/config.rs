@@ -28,9 +28,9 @@ pub struct Config {
     pub scheduler_policy: Option<String>,
     /// The folder with its files, in which it runs.
     pub scheduler_folder: Option<PathBuf>,
-    /// The file in that folder for what it prints, as with PBS's `-p`; `sched_out` if there is none (PBS-X-14).
+    /// The file in that folder for what it prints; `sched_out` if there is none (PBS-X-14).
     pub scheduler_print_file: Option<PathBuf>,
-    /// A script in that folder that a Tcl program runs at its end, as with PBS's `-t` (PBS-X-14).
+    /// A script in that folder that a Tcl program runs at its end (PBS-X-14).
     pub scheduler_end_script: Option<PathBuf>,
     /// The zone of its local times; UTC if there is none.
     pub scheduler_time_zone: Option<String>,

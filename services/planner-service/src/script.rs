@@ -122,7 +122,7 @@ impl Script {
         let _ = self.work.send(Work::SwitchOn);
     }
 
-    /// Before the first cycle: goes on behind the last one of an earlier planner, if there was one (PBS-X-07).
+    /// Before the first cycle: continues behind the last one of an earlier planner, if there was one (PBS-X-07).
     pub fn resume(&mut self, last: Option<&ProgramCycle>) {
         if !std::mem::replace(&mut self.has_resumed, true)
             && let Some(last) = last
@@ -188,7 +188,7 @@ fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
     let _ = events.send(FromScript::Done { report, sources: sources(scheduler), due: scheduler.due() });
 }
 
-/// The number of the last cycle goes on. Its globals do so only for the same text of the program: another one begins with
+/// The number of the last cycle is continued. Its globals are so only for the same text of the program: another one begins with
 /// its own assignments.
 fn resume(scheduler: &mut Scheduler, policy: &str, last: &ProgramCycle) {
     let is_same = last.program == policy && last.sources == sources(scheduler);

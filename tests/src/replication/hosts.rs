@@ -74,7 +74,7 @@ struct Host {
     /// The rate of its clock, in thousandths.
     rate: i64,
     old: Option<PathBuf>,
-    /// Whether it has gone on since that copy was made.
+    /// Whether it has written more since that copy was made.
     has_gone_on: bool,
 }
 
@@ -484,7 +484,7 @@ impl Hosts {
         }
     }
 
-    /// What has to be true once nothing went wrong for long enough.
+    /// Checks that have to hold once there was no fault for long enough.
     pub(super) fn check_end(mut self) -> Result<Report, String> {
         self.report.unknown = self.shared.with(|stream| stream.unknown);
         self.report.reigns = self.truth.reigns;

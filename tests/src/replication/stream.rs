@@ -96,7 +96,7 @@ impl Stream {
         std::mem::take(&mut self.news)
     }
 
-    /// Time goes on: late appends arrive once there is a leader, renewals vanish.
+    /// Time passes: late appends arrive once there is a leader, renewals vanish.
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if now >= self.down_until {

@@ -1,4 +1,4 @@
-//! What is asked of a simulation of several ledgers, and what comes of it.
+//! The terms of a simulation of several ledgers, and its results.
 
 use super::stream::{BrokenPromise, Sabotage};
 use muster_schemas::Timestamp;
@@ -24,7 +24,7 @@ impl Default for Options {
     }
 }
 
-/// What has happened in a simulation.
+/// The events of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Commands that were acknowledged.
@@ -72,7 +72,7 @@ pub struct Failure {
     pub seed: u64,
     /// Simulated microseconds from the beginning.
     pub at_micros: i64,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The history in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
-    /// Hashes of records, by sequence. Of a message with several records only the last is known here.
+    /// Hashes of records, by sequence. If a message has several records, only the last is known here.
     hashes: BTreeMap<u64, [u8; 32]>,
     last: u64,
     reign: Option<(u64, String)>,

@@ -323,7 +323,7 @@ impl NatsRounds {
 pub struct RoundsHealth {
     /// The version of the server that was asked.
     pub version: String,
-    /// What is wrong, and the remedy; `None` if nothing is.
+    /// The fault, and the remedy; `None` if there is none.
     pub fault: Option<String>,
     /// The name of the server that leads the stream.
     pub leader: Option<String>,

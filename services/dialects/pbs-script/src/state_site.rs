@@ -74,7 +74,7 @@ impl StateSite {
         job.ok_or_else(|| unknown_job(id))
     }
 
-    /// What is reserved, to be kept until the next cycle.
+    /// The reservations, to be kept until the next cycle.
     pub fn reservations(&self) -> Reservations {
         let name = |place: &usize| Some(self.state.nodes.get(*place)?.name.clone());
         let named = |places: &Vec<usize>| places.iter().filter_map(name).collect();

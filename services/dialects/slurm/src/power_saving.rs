@@ -17,7 +17,7 @@ const MOST_SECONDS: u32 = 604_800;
 pub struct PowerSaving {
     /// The lines of `[energy]`; empty if the file saves no power.
     pub section: String,
-    /// What is to be done by hand, each with its line.
+    /// The rest, to be done by hand, each with its line.
     pub warnings: Vec<String>,
 }
 

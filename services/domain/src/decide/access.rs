@@ -80,7 +80,7 @@ impl<'a> Access<'a> {
     }
 
     /// Requires that a command is none of the planner, or one that a scheduling program needs: it manages jobs and the
-    /// switches of queues and of the server, as a manager of PBS does, and nothing else (PBS-C-08).
+    /// switches of queues and of the server, as an operator does, and nothing else (PBS-C-08).
     pub(crate) fn require_planners(&self, command: &Command) -> Result<(), Refusal> {
         let is_his = match command {
             Command::CommitPlan { .. }

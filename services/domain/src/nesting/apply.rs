@@ -7,7 +7,7 @@ use muster_schemas::{
     resources::{IndexSet, NodeShare},
 };
 
-/// What runs have of a node.
+/// The resources of a node that runs have.
 #[derive(Default)]
 struct Sum {
     cores: IndexSet,

@@ -81,7 +81,7 @@ const RESTORED_RUNS: u64 = 1_000_000_000;
 pub fn runs_after_restore(state: &State) -> RunId {
     let next = state.next_run().0;
     let raised = (next / RESTORED_RUNS + 1).saturating_mul(RESTORED_RUNS);
-    // What is left of the numbers is for those that nodes report.
+    // The other numbers are for runs that nodes report.
     RunId(if raised < PartId::MAX_RUNS / 2 { raised } else { next })
 }
 

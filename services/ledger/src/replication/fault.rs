@@ -1,10 +1,10 @@
-//! Why a ledger does not go on: the stream of rounds and its own log do not belong together.
+//! Why a ledger stops: the stream of rounds and its own log do not belong together.
 
 use muster_bus::rounds::Position;
 use muster_schemas::{ids::Sequence, subjects::ROUNDS_STREAM, time::Timestamp};
 
 /// What a person has to do if the stream cannot be trusted.
-const REMEDY: &str = "Nothing was changed. Stop all ledgers, find out whose log is to go on (`muster audit verify` tells where each \
+const REMEDY: &str = "Nothing was changed. Stop all ledgers, find out which log is to continue (`muster audit verify` tells where each \
                       ends), delete the stream, and start that ledger once with `--lead-new-stream RECORD`, the last record of its \
                       log; the others follow it if their logs agree with it";
 
@@ -60,7 +60,7 @@ pub enum StreamFault {
         epoch: u64,
         /// The last record of the log.
         last: Sequence,
-        /// What does not fit.
+        /// The contradiction.
         what: String,
     },
     /// A message is not one of a ledger, or is damaged.
@@ -68,7 +68,7 @@ pub enum StreamFault {
     Damaged {
         /// The message.
         at: Position,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// A newer muster writes the stream.

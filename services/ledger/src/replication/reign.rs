@@ -36,9 +36,9 @@ impl Author {
 /// A message whose fate is not known yet, and what follows if it stands.
 pub(crate) struct InFlight<T> {
     pub(crate) message: RoundMessage,
-    /// What is written to the log; nothing if it has no content.
+    /// The records for the log; nothing if it has no content.
     pub(crate) sealed: Option<Sealed>,
-    /// What is told to others.
+    /// The news for others.
     pub(crate) told: T,
     /// When it was first tried.
     pub(crate) tried: Instant,

@@ -28,7 +28,7 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 pub(crate) enum Step {
     /// There may be more to do at once.
     GoOn,
-    /// There is nothing to do for so long.
+    /// There is nothing to do for this time.
     Wait(Duration),
     /// This ledger leads.
     Leads,
@@ -135,7 +135,7 @@ impl Standby {
     /// One message at most, waiting for it no longer than `wait`.
     ///
     /// # Errors
-    /// The stream and this log do not belong together, or the log cannot be used: it must not go on.
+    /// The stream and this log do not belong together, or the log cannot be used: it must stop.
     pub(crate) fn step(&mut self, now: Instant, wall: Timestamp, wait: Duration) -> Result<Step, StreamFault> {
         if self.claim.is_some() {
             return self.pursue_claim(now);
@@ -403,11 +403,7 @@ impl Standby {
         for payload in &body.records {
             let record = batch.append_stored(payload).map_err(damaged)?;
             if epoch.is_some_and(|epoch| record.epoch != epoch) {
-                return Err(self.another_history(
-                    at,
-                    header,
-                    format!("record {} is of another epoch", record.sequence),
-                ));
+                return Err(self.another_history(at, header, format!("record {} has another epoch", record.sequence)));
             }
             records.push(record);
         }

@@ -14,7 +14,7 @@ use muster_schemas::{Sequence, Timestamp, resources::size_text};
 use serde::Serialize;
 use std::path::Path;
 
-/// What is told about a backup.
+/// The view of a backup.
 #[derive(Serialize)]
 struct View<'a> {
     name: &'a str,

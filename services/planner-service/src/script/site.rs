@@ -44,7 +44,7 @@ impl LiveSite {
         Self { picture, ask }
     }
 
-    /// What is reserved, to be kept until the next cycle.
+    /// The reservations, to be kept until the next cycle.
     pub fn reservations(&self) -> Reservations {
         self.picture.reservations()
     }

@@ -74,7 +74,7 @@ impl Workload {
     }
 
     /// The same, with shapes that a trace does not have: jobs ask for nodes of `cores_of_node` cores. A job whose processors are a
-    /// multiple of that asks for so many nodes with all of these cores, a smaller one for some cores of one node. All others, and
+    /// multiple of that asks for that number of nodes with all of these cores, a smaller one for some cores of one node. All others, and
     /// those for more such nodes than the cluster has, ask for processors anywhere.
     pub fn in_shapes(
         window: &[TraceJob],
