@@ -98,6 +98,7 @@ pub(super) struct Hosts {
     hosts: Vec<Host>,
     clients: Vec<Client>,
     random: SmallRng,
+    options: Options,
     truth: Truth,
     report: Report,
     /// The host that once comes back with an old copy.
@@ -182,6 +183,7 @@ impl Hosts {
             hosts,
             clients: (0..CLIENTS).map(|_| Client::default()).collect(),
             random,
+            options,
             truth: Truth::new(last, hash),
             report: Report::default(),
             restores,
