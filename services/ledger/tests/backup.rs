@@ -320,7 +320,7 @@ async fn a_restore_verifies_before_it_changes_anything() {
     for outside in ["../x", "/etc/passwd", "ledger/../../x"] {
         fs::write(&manifest, text.replace("ledger/witness", outside)).unwrap();
         assert!(place.refused(Some(&keyed.name)).contains("a file that no backup has"));
-        assert_eq!(place.names(), [plain.name.clone()], "the others can be used");
+        assert_eq!(place.names(), std::slice::from_ref(&plain.name), "the others can be used");
     }
     fs::write(&manifest, &text).unwrap();
     fs::write(&witness, old).unwrap();

@@ -161,7 +161,7 @@ mod tests {
              account = \"slurm\"\nidle_seconds = 600\nwake_up_seconds = 300\nwake_timeouts = [\"1:300\"]\n\
              sleep_timeout_seconds = 30\nnodes_at_once = 20\npause_seconds = 60\n"
         );
-        let places: Vec<&str> = saving.warnings.iter().filter_map(|text| text.splitn(3, ": ").nth(1)).collect();
+        let places: Vec<&str> = saving.warnings.iter().filter_map(|text| text.split(": ").nth(1)).collect();
         assert_eq!(places, ["SuspendRate", "SuspendExcNodes", "PowerDownOnIdle"], "{:?}", saving.warnings);
         assert!(saving.warnings[1].starts_with("slurm.conf, line 8: "));
     }

@@ -113,7 +113,7 @@ fn bind(layout: &Layout) -> io::Result<UnixListener> {
     let folder = fs::File::open(layout.own())?;
     let path = through(&folder);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => UnixListener::bind(&path),
     }
 }

@@ -52,6 +52,7 @@ impl<T> InFlight<T> {
 }
 
 /// What became of a message.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is taken apart at once")]
 pub(crate) enum Told<T> {
     /// It stands: what is to be written, and told.
     Stands(Option<Sealed>, T),

@@ -132,10 +132,13 @@ fn cray_t3e_orders_by_classes() {
     let blocker = submit(&site, "-l select=4:ncpus=4 -l walltime=1:00:00");
     runs_in(&site, &blocker, "batch");
     let wants = "-l select=4:ncpus=4 -l walltime=1:00:00";
+    // Otherwise the first of them is promised the nodes before the others are there.
+    site.ok("qmgr -c 'set server scheduling = false'");
     let background = submit(&site, &format!("-q background {wants}"));
     let normal = submit(&site, wants);
     let special = submit(&site, &format!("-q special {wants}"));
-    waits_for(&site, &special, "");
+    site.ok("qmgr -c 'set server scheduling = true'");
+    waits_for(&site, &special, "reservation");
     for (over, next) in [(&blocker, &special), (&special, &normal), (&normal, &background)] {
         site.ok(&format!("qdel {over}"));
         runs_in(&site, next, "batch");

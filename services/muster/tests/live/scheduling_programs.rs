@@ -122,7 +122,7 @@ fn a_program_manages_real_jobs() {
     assert_eq!(system.state(&waiting), "held");
     let told = act(&system, &[&format!(r#"{{"t": "signal", "job": "{running}", "signal": "USR1"}}"#)]);
     assert_eq!(told, ["ok"]);
-    system.wait_until("the job got the signal", || system.read(&format!("muster-{running}.err")).contains("told"));
+    system.wait_until("the job got the signal", || system.read(&format!("muster-{running}.out")).contains("told"));
     let acts = [
         format!(r#"{{"t": "rerun", "job": "{running}"}}"#),
         format!(r#"{{"t": "release", "job": "{waiting}", "kinds": "o"}}"#),

@@ -320,7 +320,7 @@ fn a_job_gets_disk_neighbours_and_few_switches_and_is_told_what_it_waits_for() {
     site.ok(&format!("scancel {row}"));
     site.system.wait_for_state(&any, "running");
     assert_eq!(nodes_of(&any), "n[1-2]");
-    let later = submit("-N2 --switches=1");
+    let later = submit("-H -N2 --switches=1");
     site.ok(&format!("scontrol update jobid={later} switches=1@0"));
     assert!(site.ok(&format!("scontrol show job {later}")).contains("Switches=1@00:00:00"));
     site.ok("scancel -u $(id -un)");

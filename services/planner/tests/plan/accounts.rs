@@ -1,7 +1,7 @@
 //! The limits of accounts and service classes in plans.
 
 use crate::world::{World, component, nodes, owner};
-use muster_domain::jobs::{Job, Phase};
+use muster_domain::jobs::Phase;
 use muster_planner::explain::explain;
 use muster_schemas::{
     JobId, RunId,
@@ -773,13 +773,13 @@ fn happen(world: &mut World, step: &Step) {
             }
         }
         Step::Reclass(at, class) => {
-            // An operator may put a job that runs into a class whose limits are reached.
-            let waits = |job: &&Job| job.run().is_none();
-            let jobs: Vec<JobId> = world.state().jobs().filter(waits).map(|job| job.id).collect();
-            if !jobs.is_empty() {
-                let jobs = JobSelection::Ids(vec![jobs[at.index(jobs.len())]]);
-                // For jobs that are over this is refused.
-                let _ = world.command(&Actor::Ledger, Command::ChangeClass { jobs, class: (*class).into() });
+            let jobs: Vec<JobId> = world.state().jobs().map(|job| job.id).collect();
+            if let Some(job) = (!jobs.is_empty()).then(|| jobs[at.index(jobs.len())]) {
+                let owner = world.state().job(job).expect("it is there").owner.clone();
+                let jobs = JobSelection::Ids(vec![job]);
+                // For jobs that have started this is refused: only operators may exceed limits in this way.
+                let _ = world
+                    .command(&Actor::User((*owner).clone()), Command::ChangeClass { jobs, class: (*class).into() });
             }
         }
     }

@@ -170,7 +170,7 @@ fn jobs_ask_for_whole_nodes_or_for_cores_of_one() {
         let workload = Workload::in_shapes(&jobs, &Headers::default(), &machine, &policy, nodes_of);
         let levels = |at: usize| {
             let request = &workload.jobs()[at].demand.components[0].alternatives[0].requests[0];
-            request.path.iter().map(|level| level.count.clone()).collect::<Vec<_>>()
+            request.path.iter().map(|level| level.count).collect::<Vec<_>>()
         };
         let paths: Vec<_> = (0..jobs.len()).map(levels).collect();
         let simulation = simulate(&machine, &workload, &policy, &mut |_| {}).expect("it can be simulated");
