@@ -2,6 +2,7 @@
 //! server with a real ledger, planner and gateway, each a process of its own. What the services cost, how long orders
 //! take, and when silent nodes are found are measured.
 
+mod moments;
 mod node;
 
 use crate::{
@@ -11,14 +12,13 @@ use crate::{
 };
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
+use moments::{Moment, Moments};
 use muster_bus::{LedgerClient, NatsBus, NatsConfig, SharedBus, testing::NatsServer};
-use muster_schemas::JobId;
 use node::Node;
 use std::{
-    collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -144,41 +144,6 @@ fn processor_time(pid: u32) -> Result<Duration> {
     let (user, system) = ticks(11).zip(ticks(12)).context("the process has no times")?;
     let ticks_per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?.context("no clock ticks")?;
     Ok(Duration::from_secs_f64((user + system) as f64 / ticks_per_second as f64))
-}
-
-/// When jobs were submitted, ordered and over.
-#[derive(Default)]
-pub(super) struct Moments(Mutex<HashMap<JobId, Moment>>);
-
-/// The moments of a job.
-#[derive(Clone, Copy, Default)]
-struct Moment {
-    submitted: Option<Instant>,
-    ordered: Option<Instant>,
-    is_over: bool,
-}
-
-impl Moments {
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, Moment>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The order arrived at its node.
-    pub(super) fn ordered(&self, job: JobId) {
-        self.lock().entry(job).or_default().ordered.get_or_insert_with(Instant::now);
-    }
-
-    /// The ledger has recorded its end.
-    pub(super) fn is_over(&self, job: JobId) {
-        self.lock().entry(job).or_default().is_over = true;
-    }
-
-    fn submitted(&self, jobs: &[JobId], asked: Instant) {
-        let mut moments = self.lock();
-        for job in jobs {
-            moments.entry(*job).or_default().submitted = Some(asked);
-        }
-    }
 }
 
 /// The nodes.

@@ -1,6 +1,6 @@
 //! A node without processes: it greets, reports, obeys launches, and says that their processes have ended after a time.
 
-use super::Moments;
+use super::moments::Moments;
 use anyhow::{Context as _, Result, anyhow};
 use muster_bus::{LedgerClient, SharedBus};
 use muster_schemas::{

@@ -1,5 +1,6 @@
 use crate::{
-    BusError, LogStream, Message, RequestStream, Subscription, message::PublicEvent, queue::WorkQueue, work::WorkStream,
+    BusError, LogId, LogStream, Message, RequestStream, Subscription, message::PublicEvent, queue::WorkQueue,
+    work::WorkStream,
 };
 use async_trait::async_trait;
 use muster_schemas::{
@@ -11,9 +12,6 @@ use tokio::sync::watch;
 
 /// A bus that services share.
 pub type SharedBus = Arc<dyn Bus>;
-
-/// The id of the cluster whose history a log holds.
-pub type LogId = [u8; 16];
 
 /// The end of the log stream.
 #[derive(Clone, Debug, PartialEq)]

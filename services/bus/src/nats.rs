@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 mod config;
-mod connection;
+pub(crate) mod connection;
 mod headers;
 mod kept;
 mod log;
@@ -48,11 +48,6 @@ const QUEUE_GROUP: &str = "muster";
 const NOBODY: &str = "muster.nobody";
 /// Messages and requests that wait in this process, in addition to those that wait in the NATS client.
 const WAITING: usize = 1024;
-
-/// Whether a server of this version can order the rounds of several ledgers.
-pub(crate) fn orders_rounds(version: &str) -> bool {
-    connection::is_at_least(version, rounds::OLDEST_SERVER)
-}
 
 /// The bus over NATS. It survives restarts of the server, and the loss of everything that the server stored.
 #[derive(Debug)]

@@ -278,7 +278,7 @@ fn check_version() {
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     let version = told.trim().rsplit(' ').next().unwrap_or_default();
     assert!(
-        crate::nats::orders_rounds(version),
+        crate::nats::connection::orders_rounds(version),
         "{} is {version}: the tests with several ledgers need nats-server 2.15.1 or newer; ops/test installs one, or name it in MUSTER_NATS_SERVER",
         program.display()
     );

@@ -78,7 +78,7 @@ impl Layout {
         self.own().join("archive")
     }
 
-    /// The mark of a log that was restored and not started since: see [`crate::restored`].
+    /// The mark of a log that was restored and not started since: the ledger then records the restore.
     pub fn restored(&self) -> PathBuf {
         self.own().join("restored")
     }

@@ -5,6 +5,7 @@
 //! tasks as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by
 //! the units that it counts, and the tasks are dealt out over those.
 
+mod alternative;
 mod apart;
 mod enough;
 mod layout;
@@ -15,6 +16,7 @@ mod share;
 mod tasks;
 
 use crate::free::{Free, FreeNode, Undo};
+pub use alternative::place_alternative;
 use apart::deal_to_requests;
 pub use apart::{EachNode, Wanted, deal, of_others};
 pub(crate) use enough::Enough;
@@ -28,29 +30,8 @@ use scope::{bounds, can_serve, of_found, with_named_nodes};
 use share::Demand;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Places one alternative of a component and takes its resources from `free`; `None`, with nothing taken, if it does
-/// not fit.
-pub fn place_alternative<'a>(
-    free: &mut Free<'a>,
-    scope: &Scope,
-    number: u32,
-    alternative: &Alternative,
-    undo: &mut Undo<'a>,
-) -> Option<ComponentPlacement> {
-    if alternative.licences.iter().any(|(name, count)| free.licence(name) < *count) {
-        return None;
-    }
-    let mut own_undo = Undo::default();
-    let placement = match alternative.has_layout() {
-        true => layout::place_together(free, scope, number, alternative, &mut own_undo)?,
-        false => place_anywhere(free, scope, number, alternative, &mut own_undo)?,
-    };
-    free.take_licences(&alternative.licences, &mut own_undo);
-    undo.append(own_undo);
-    Some(placement)
-}
-
-/// The same for its requests alone, on any nodes.
+/// Places the requests of an alternative on any nodes and takes their resources; `None`, with nothing taken, if they do not
+/// fit.
 fn place_anywhere<'a>(
     free: &mut Free<'a>,
     scope: &Scope,

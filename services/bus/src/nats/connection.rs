@@ -21,6 +21,13 @@ const WAITING_MESSAGES: usize = 65_536;
 const USUAL_PAYLOAD: usize = 8_000_000;
 /// JetStream of this and later versions has what the bus needs.
 const OLDEST_SERVER: (u64, u64, u64) = (2, 11, 0);
+/// Servers before this one can lose what they acknowledged, although they sync every write.
+pub(super) const OLDEST_SERVER_OF_ROUNDS: (u64, u64, u64) = (2, 15, 1);
+
+/// Whether a server of this version can order the rounds of several ledgers.
+pub(crate) fn orders_rounds(version: &str) -> bool {
+    is_at_least(version, OLDEST_SERVER_OF_ROUNDS)
+}
 
 /// How often a client asks for a sign of life of its server.
 pub(super) fn ping_interval(config: &NatsConfig) -> Duration {

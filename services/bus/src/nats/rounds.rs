@@ -35,8 +35,6 @@ use tokio::{
     time::{Instant, sleep, timeout, timeout_at},
 };
 
-/// Servers before this one can lose what they acknowledged, although they sync every write.
-pub(super) const OLDEST_SERVER: (u64, u64, u64) = (2, 15, 1);
 /// The tag of servers that sync every write. A client cannot see whether they do; the tag is the word of who
 /// configured them.
 const SYNC_TAG: &str = "sync:always";
@@ -99,8 +97,8 @@ impl NatsRounds {
     pub async fn connect(config: &NatsConfig) -> Result<Self, BusError> {
         let (client, _) = connection::connect(config, PING_INTERVAL).await?;
         let found = client.server_info().version;
-        if !super::orders_rounds(&found) {
-            let (major, minor, patch) = OLDEST_SERVER;
+        if !connection::orders_rounds(&found) {
+            let (major, minor, patch) = connection::OLDEST_SERVER_OF_ROUNDS;
             return Err(BusError::Unusable(format!(
                 "the NATS server is version {found}; several ledgers need {major}.{minor}.{patch} or later, because \
                  earlier ones can lose what they have acknowledged"

@@ -64,8 +64,11 @@ impl Indexes {
         let key = CommandKey::new(&record.actor, record.command);
         if self.group.as_ref().is_none_or(|group| group.key != key) {
             self.close(log, end)?;
-            // Nobody asked for the first record of a log, nor for the first one after a restore.
-            let is_asked = !matches!(record.event, Event::ClusterInitialised { .. } | Event::LogRestored { .. });
+            // Nobody asked for the first record of a log, the first one after a restore, or a claim to lead.
+            let is_asked = !matches!(
+                record.event,
+                Event::ClusterInitialised { .. } | Event::LogRestored { .. } | Event::LedgerLeads { .. }
+            );
             let is_whole = self.after.0 == 0 || record.sequence != self.after.next();
             self.group = is_asked.then(|| Group::new(key, is_whole));
         }
