@@ -96,7 +96,8 @@ impl Site {
     }
 
     fn ok(&self, words: &[&str]) -> String {
-        let output = self.cluster.muster(words).output().expect("muster can be run");
+        // The words may end with those of a job.
+        let output = self.cluster.muster(&[]).args(words).output().expect("muster can be run");
         assert!(output.status.success(), "{words:?}: {}", text(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
