@@ -370,6 +370,23 @@ pub(crate) fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Resul
 /// Creates a log under another name, and renames it once it has its first record: a first start that is killed leaves
 /// either no log or a whole one. [`signer_of`] then puts its key in its place.
 fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Timestamp) -> anyhow::Result<()> {
+    make_log_with(layout, kept, |log| begin(log, config, layout, now))
+}
+
+/// Begins the log of a further ledger of a cluster with that cluster's first record, as another ledger has stored it. Its key
+/// has to be there already: it is what makes this ledger one of the cluster.
+pub(crate) fn join(config: &Config, payload: &[u8]) -> anyhow::Result<()> {
+    let layout = Layout::new(&config.data_dir);
+    let kept = retention::Commands::seconds(config.command_retention_seconds);
+    make_log_with(&layout, kept, |log| take_first_record(log, &layout, payload))
+}
+
+/// Makes a log unless there is one: its content is written to a draft, which is renamed once it is complete.
+fn make_log_with(
+    layout: &Layout,
+    kept: retention::Commands,
+    write: impl FnOnce(&Log) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let (log, draft) = (layout.log(), layout.log_draft());
     let in_use = || LogError::InUse(log.clone());
     // Of two that begin at once only one continues: it would remove what the other one creates.
@@ -382,28 +399,15 @@ fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Ti
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
         _ => {}
     }
-    begin(&Log::open(&draft, kept)?, config, layout, now)?;
+    write(&Log::open(&draft, kept)?)?;
     std::fs::rename(&draft, &log).with_context(failed)?;
     crate::sync_folder_of(&log).with_context(failed)
 }
 
-/// Begins the log of a further ledger of a cluster with that cluster's first record, as another ledger has stored it. Its key
-/// has to be there already: it is what makes this ledger one of the cluster.
-pub(crate) fn join(config: &Config, payload: &[u8]) -> anyhow::Result<()> {
-    let layout = Layout::new(&config.data_dir);
-    let (log, draft) = (layout.log(), layout.log_draft());
-    let Some(_only) = layout.lock_to_begin()? else { return Err(LogError::InUse(log).into()) };
-    if !is_missing_or_empty(&log) {
-        return Ok(());
-    }
-    let failed = || format!("making the log {}", log.display());
-    match std::fs::remove_dir_all(&draft) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
-        _ => {}
-    }
+/// Stores the first record of the cluster that this ledger joins.
+fn take_first_record(log: &Log, layout: &Layout, payload: &[u8]) -> anyhow::Result<()> {
     let signer = Signer::load(&layout.key())?;
-    let drafted = Log::open(&draft, retention::Commands::seconds(config.command_retention_seconds))?;
-    let mut batch = drafted.batch(Head::EMPTY);
+    let mut batch = log.batch(Head::EMPTY);
     let record = batch.append_stored(payload)?;
     let Event::ClusterInitialised { cluster_id, public_key } = record.event else {
         bail!("the first record of the cluster is none that begins a log");
@@ -417,9 +421,7 @@ pub(crate) fn join(config: &Config, payload: &[u8]) -> anyhow::Result<()> {
         .store(&layout.witness())
         .context("signing the end of the log")?;
     batch.commit().map_err(|(error, _)| error)?;
-    drop(drafted);
-    std::fs::rename(&draft, &log).with_context(failed)?;
-    crate::sync_folder_of(&log).with_context(failed)
+    Ok(())
 }
 
 /// Begins a log: writes its first record. The witness exists before that: where there is a log, there is a witness. The
