@@ -2,7 +2,7 @@
 
 use super::{
     ended::{Ended, Failure},
-    site::{Site, refused},
+    site::{Site, refused, unknown},
 };
 use muster_client::{JobQuery, Moment};
 use muster_pbs::{
@@ -67,6 +67,9 @@ fn waiting(site: &mut Site, id: &PbsJobId) -> Result<JobView, Failure> {
     let job = id.single().filter(|job| job.index.is_none());
     let job = job.ok_or_else(|| Failure::new(format_args!("{id} is not one job; tasks of an array have no places")))?;
     let detail = site.client.job(job, Moment::Now).map_err(|error| failure(id, &error))?;
+    if detail.job.id != job {
+        return Err(unknown(id));
+    }
     match is_waiting(&detail.job) {
         true => Ok(detail.job),
         false => Err(Failure { text: format!("Request invalid for state of job {id}"), status: 168 }),

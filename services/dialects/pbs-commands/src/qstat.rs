@@ -2,7 +2,7 @@
 
 use super::{
     ended::{Ended, Failure, print},
-    site::{Site, host, refused, version},
+    site::{Site, host, refused, unknown, version},
 };
 use muster_cli::stderr_line;
 use muster_client::{JobQuery, Moment};
@@ -54,10 +54,11 @@ pub fn print_jobs(site: &mut Site, words: &[String]) -> Ended {
 
 fn detail_of(site: &mut Site, id: &PbsJobId) -> Result<JobDetail, Failure> {
     let job = id.single().ok_or_else(|| Failure::new(format_args!("{id} names several jobs; name one")))?;
-    site.client.job(job, Moment::Now).map_err(|error| {
+    let detail = site.client.job(job, Moment::Now).map_err(|error| {
         let (text, status) = refused(id, &error);
         Failure { text, status }
-    })
+    })?;
+    if detail.job.id == job { Ok(detail) } else { Err(unknown(id)) }
 }
 
 /// Jobs to show, and the exit status for those that are not there.
@@ -135,7 +136,10 @@ fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Foun
     let asked: Vec<JobView> = views.into_iter().filter(|view| ids.contains(&view.id) || request.tasks).collect();
     let is_over = |view: &JobView| view.state == JobState::Finished;
     match asked.as_slice() {
-        [] => tell(format!("Unknown Job Id {}", site.in_full(id)), 153),
+        [] => {
+            let Failure { text, status } = unknown(&site.in_full(id));
+            tell(text, status);
+        }
         all if all.iter().all(is_over) && !includes_ended(request, site.flavour) => {
             tell(
                 format!("{} Job has finished, use -x or -H to obtain historical job information", site.in_full(id)),

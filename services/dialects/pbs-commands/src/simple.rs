@@ -130,8 +130,8 @@ fn each(
 ) -> Ended {
     let mut status = 0;
     for id in jobs {
-        let done =
-            site.require_own(id).and_then(|()| act(site, &site.in_full(id), JobSelection::Ids(id.jobs().collect())));
+        let known = site.require_own(id).and_then(|()| site.require_whole(id));
+        let done = known.and_then(|()| act(site, &site.in_full(id), JobSelection::Ids(id.jobs().collect())));
         if let Err(Failure { text, status: failed }) = done {
             stderr_line!("{tool}: {text}");
             status = failed;

@@ -3,12 +3,12 @@
 use super::ended::Failure;
 use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
-use muster_client::{Client, ClientError, Moment};
+use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_names::User;
 use muster_pbs::{
     NAME,
     flavour::Flavour,
-    job_id::PbsJobId,
+    job_id::{Part, PbsJobId},
     refusal::shown,
     show::{Counts, ServerFacts, ServerState, Sources},
     submit::{Rules, Settings},
@@ -108,6 +108,25 @@ impl Site {
     pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
         id.at.iter().chain(&id.server).try_for_each(|server| self.require_server(server))
     }
+
+    /// Requires that a plain number is that of a job. Tasks of arrays and components have numbers too, which other
+    /// commands take for them: here nobody has seen these numbers, and who names one means another job.
+    pub fn require_whole(&mut self, id: &PbsJobId) -> Result<(), Failure> {
+        if id.part != Part::Job {
+            return Ok(());
+        }
+        let ids: Vec<JobId> = id.jobs().collect();
+        let views = self.client.jobs(&JobQuery { ids: ids.clone(), ..JobQuery::default() })?.jobs;
+        match views.is_empty() || views.iter().any(|view| ids.contains(&view.id)) {
+            true => Ok(()),
+            false => Err(unknown(&self.in_full(id))),
+        }
+    }
+}
+
+/// No job has this identifier.
+pub fn unknown(id: &PbsJobId) -> Failure {
+    Failure { text: format!("Unknown Job Id {id}"), status: 153 }
 }
 
 /// Why a command did nothing to a job, in the words of PBS, with its exit status.

@@ -41,6 +41,7 @@ fn since(site: &Site, days: u32) -> Result<Timestamp, Failure> {
 
 fn of_job(site: &mut Site, request: &TraceRequest, id: &PbsJobId, since: Timestamp) -> Result<String, Failure> {
     site.require_own(id)?;
+    site.require_whole(id)?;
     let job = id.single().ok_or_else(|| Failure::new(format_args!("{id} names several jobs; name one")))?;
     let events = site.client.job_events(job, Moment::Now).map_err(|error| {
         let (text, status) = refused(id, &error);

@@ -167,12 +167,7 @@ fn a_job_goes_on_if_a_node_is_lost_that_it_gives_up() {
 #[test]
 fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
     let mut cluster = Cluster::new();
-    let mut spec = job(1, 4);
-    let mut wide = job(2, 4).components.remove(0);
-    wide.launch.program = Program::None;
-    spec.components.push(wide);
-    let id = cluster.submit("ada", spec);
-    let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
+    let (id, run) = running_components(&mut cluster);
     let of = |component, nodes| Command::ShrinkJob { job: id, nodes: Some(nodes), keep: Vec::new(), component };
     let ada = user("ada");
     cluster.refused(&ada, of(None, 1), RefusalCode::Conflict, "it must be said which one");
@@ -195,12 +190,7 @@ fn a_component_gives_up_nodes_and_the_others_keep_theirs() {
 fn a_component_that_ends_while_it_gives_up_nodes_leaves_nothing_behind() {
     for last in ["node2", "node3"] {
         let mut cluster = Cluster::new();
-        let mut spec = job(1, 4);
-        let mut wide = job(2, 4).components.remove(0);
-        wide.launch.program = Program::None;
-        spec.components.push(wide);
-        let id = cluster.submit("ada", spec);
-        let run = start_components(&mut cluster, id, &[&["node1"], &["node2", "node3"]]);
+        let (id, run) = running_components(&mut cluster);
         let smaller = Command::ShrinkJob { job: id, nodes: Some(1), keep: Vec::new(), component: Some(1) };
         cluster.ok(&user("ada"), smaller.clone());
         let only = JobSelection::Component { job: id, component: 1 };
@@ -216,6 +206,16 @@ fn a_component_that_ends_while_it_gives_up_nodes_leaves_nothing_behind() {
         assert_eq!(kept(&cluster, run), ["node1"]);
         cluster.assert_replays();
     }
+}
+
+/// A job that runs: its first component on node1, its second on node2 and node3.
+fn running_components(cluster: &mut Cluster) -> (JobId, RunId) {
+    let mut spec = job(1, 4);
+    let mut wide = job(2, 4).components.remove(0);
+    wide.launch.program = Program::None;
+    spec.components.push(wide);
+    let id = cluster.submit("ada", spec);
+    (id, start_components(cluster, id, &[&["node1"], &["node2", "node3"]]))
 }
 
 /// Starts a job with these nodes for each of its components.

@@ -404,6 +404,21 @@ fn an_operator_starts_jobs_whatever_their_queue_says() {
     assert_eq!((state("3"), state("4")), ("Q".to_owned(), "H".to_owned()));
 }
 
+/// Tasks of arrays have numbers of their own, which PBS's users never see: one that they name is that of no job.
+#[test]
+fn the_number_of_a_task_names_no_job() {
+    let site = Site::with(CONFIGURATION);
+    assert_eq!(site.ok("qsub -J 0-2 -- sleep 600"), "1[].alpha\n");
+    site.system.wait_until("its tasks run", || site.ok("qselect -s R").lines().count() == 3);
+    for command in
+        ["qdel 2", "qalter -l walltime=1:00 2", "qhold 2", "qsig -s STOP 2", "qstat 2", "printjob 2", "tracejob 2"]
+    {
+        let (status, error) = site.fails(command);
+        assert!(status != 0 && error.contains("Unknown Job Id 2"), "{command}: {status} {error}");
+    }
+    assert_eq!(site.ok("qselect -s R").lines().count(), 3, "nothing happened to them");
+}
+
 /// PBS-C-03, PBS-C-04, PBS-C-05
 #[test]
 fn the_planner_is_switched_off_and_on() {

@@ -370,6 +370,9 @@ impl<'a> Job<'a> {
         if self.view.array.as_ref().is_some_and(has_begun) {
             return "Job Array Began".to_owned();
         }
+        if self.view.state == JobState::Launching {
+            return format!("Job was sent for execution on ({})", self.view.nodes.join("+"));
+        }
         let ended = self.view.outcome.as_ref().map(ToString::to_string);
         let why = self.view.reason.as_ref().map(|reason| reason.text.clone());
         let held = (!self.view.holds.is_empty()).then(|| WaitReason::Held(self.view.holds).to_string());
