@@ -44,6 +44,8 @@ pub struct Config {
     pub prediction_change_seconds: u64,
     /// ... and by more percent of the rest of the wait, 0 to 100.
     pub prediction_change_percent: u32,
+    /// How long a plan may be due before a planner that stands by takes over, 1 to 3,600 seconds.
+    pub takeover_seconds: u64,
 }
 
 /// The connection to an external planner that this service does not start.
@@ -73,6 +75,7 @@ impl Default for Config {
             predict: true,
             prediction_change_seconds: seconds,
             prediction_change_percent: percent,
+            takeover_seconds: 3,
         }
     }
 }
@@ -80,6 +83,19 @@ impl Default for Config {
 impl Config {
     pub(crate) fn tolerance(&self) -> Tolerance {
         Tolerance { seconds: self.prediction_change_seconds, percent: self.prediction_change_percent }
+    }
+
+    /// How long a planner that stands by waits for a plan. A program that plans has its own time besides: a scheduling
+    /// program for its next cycle, another one for its answer.
+    pub(crate) fn takeover_patience(&self) -> Duration {
+        let program_seconds = if self.scheduler_policy.is_some() {
+            self.scheduler_alarm_seconds.clamp(1, 3600) + u64::from(self.schedule_iteration_seconds)
+        } else if self.external.is_some() || !self.command.is_empty() {
+            self.answer_timeout_seconds.clamp(1, 3600)
+        } else {
+            0
+        };
+        Duration::from_secs(self.takeover_seconds.clamp(1, 3600) + program_seconds)
     }
 
     pub(crate) fn external(&self, bus: &SharedBus) -> anyhow::Result<Option<External>> {

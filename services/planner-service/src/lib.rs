@@ -8,6 +8,7 @@ mod planner;
 mod predictor;
 mod reload;
 mod script;
+mod standby;
 
 pub use config::{Config, ExternalLink};
 pub use reload::Reload;

@@ -6,6 +6,7 @@ use crate::{
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
     script::{self, Action, Asked, Code, Done, FromScript, Refusal, Script, Trigger, picture},
+    standby::Standby,
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
@@ -30,6 +31,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+static LEADS: LazyLock<Gauge<i64>> =
+    LazyLock::new(|| metrics::gauge("muster_planner_leads", "1 while this planner leads, 0 while it stands by."));
 static STARTS: LazyLock<Counter<u64>> =
     LazyLock::new(|| metrics::counter("muster_planner_starts_total", "Starts asked of the ledger."));
 static REFUSED: LazyLock<Counter<u64>> =
@@ -70,6 +73,7 @@ pub(crate) struct Planner<'c> {
     /// The number of this planner's start, once the ledger has counted it, and the number of its passes (HPC-F-89).
     epoch: Option<u64>,
     passes: u64,
+    standby: Standby,
 }
 
 impl<'c> Planner<'c> {
@@ -102,6 +106,7 @@ impl<'c> Planner<'c> {
             told_reasons: None,
             epoch: None,
             passes: 0,
+            standby: Standby::leading(config.takeover_patience()),
         })
     }
 
@@ -114,7 +119,8 @@ impl<'c> Planner<'c> {
             while let Some(commit) = self.feed.next().now_or_never() {
                 self.apply(&commit?.records)?;
             }
-            if self.is_plan_due || self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
+            self.is_plan_due |= self.wake.take_if(|wake| *wake <= Timestamp::now()).is_some();
+            if self.is_plan_due && self.is_its_turn() {
                 self.cycle().await?;
             } else {
                 self.predict();
@@ -129,6 +135,34 @@ impl<'c> Planner<'c> {
         }
     }
 
+    /// Whether a plan that is due is this planner's to make: it leads, or the one that leads makes none.
+    fn is_its_turn(&mut self) -> bool {
+        if self.standby.is_leading() {
+            return true;
+        }
+        if !self.standby.is_overdue(Instant::now()) {
+            return false;
+        }
+        if !self.would_act() {
+            self.standby.note_nothing_due();
+            return false;
+        }
+        tracing::warn!("the planner that leads makes no plan although one is due: this one takes over");
+        self.standby.take_over();
+        (self.epoch, self.passes) = (None, 0);
+        true
+    }
+
+    /// Whether a plan made now would do anything. Of what another program would do it is only known that it needs jobs for it.
+    fn would_act(&mut self) -> bool {
+        if self.external.is_some() || self.script.is_some() {
+            self.is_plan_due = false;
+            return self.state().eligible_jobs() > 0;
+        }
+        let now = Timestamp::now().max(self.state().time());
+        acts(&self.plan(now))
+    }
+
     /// How long there is nothing to do unless something happens.
     fn sleep(&self) -> Duration {
         let until_wake = self.wake.map(|wake| {
@@ -139,13 +173,14 @@ impl<'c> Planner<'c> {
         let until_rested = resting.map(|until| until.saturating_duration_since(tokio::time::Instant::now()));
         let prediction = self.predictor.as_ref().and_then(Predictor::begins_at);
         let until_prediction = prediction.map(|begin| begin.saturating_duration_since(tokio::time::Instant::now()));
-        let soonest = [until_wake, until_rested, until_prediction].into_iter().flatten().min();
+        let until_overdue = self.standby.overdue_at().map(|at| at.saturating_duration_since(Instant::now()));
+        let soonest = [until_wake, until_rested, until_prediction, until_overdue].into_iter().flatten().min();
         soonest.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
     }
 
     /// Starts predictions, if it is time for them.
     fn predict(&mut self) {
-        if let Some(predictor) = &mut self.predictor {
+        if let Some(predictor) = self.predictor.as_mut().filter(|_| self.standby.is_leading()) {
             let state = self.projection.state();
             predictor.begin(self.projection.engine(), state.sequence(), Timestamp::now().max(state.time()));
         }
@@ -153,7 +188,7 @@ impl<'c> Planner<'c> {
 
     async fn note_foreseen(&mut self, foreseen: Option<Foreseen>) -> Result<(), BusError> {
         let Some((predictor, foreseen)) = self.predictor.as_mut().zip(foreseen) else { return Ok(()) };
-        match predictor.news(foreseen, self.projection.state()) {
+        match predictor.news(foreseen, self.projection.state()).filter(|_| self.standby.is_leading()) {
             Some(plan) => self.commit_and_follow(plan).await,
             None => Ok(()),
         }
@@ -182,6 +217,7 @@ impl<'c> Planner<'c> {
                 tracing::error!(%violation, "the planner stops: what the ledger says cannot be true");
                 BusError::Unusable(violation.to_string())
             })?;
+            self.note_other_planners(record);
             if can_change_plan {
                 self.is_plan_due = true;
                 self.left_out.clear();
@@ -199,6 +235,19 @@ impl<'c> Planner<'c> {
             }
         }
         Ok(())
+    }
+
+    /// The planner that started last leads. What this one has not heard of yet when it starts itself was before it.
+    fn note_other_planners(&mut self, record: &Record) {
+        if let Event::PlannerStarted { epoch } = record.event {
+            if self.epoch.is_some_and(|own| epoch > own) {
+                tracing::info!("planner {epoch} has started: this one stands by");
+                self.standby.give_way();
+                LEADS.record(0, &[]);
+            }
+        } else if *record.actor == Actor::Planner {
+            self.standby.note_sign();
+        }
     }
 
     /// What happened is a reason for a cycle of the scheduling program. What the program does itself is one only if a job
@@ -261,7 +310,10 @@ impl<'c> Planner<'c> {
         if self.epoch.is_none() {
             let answer = self.ledger.command(Actor::Planner, TraceContext::default(), Command::PlannerHello).await;
             match answer.map(|answer| answer.result) {
-                Ok(Ok(Reply::Epoch(epoch))) => self.epoch = Some(epoch),
+                Ok(Ok(Reply::Epoch(epoch))) => {
+                    self.epoch = Some(epoch);
+                    LEADS.record(1, &[]);
+                }
                 other => {
                     tracing::warn!("the ledger did not count this planner: {other:?}");
                     self.is_plan_due = true;

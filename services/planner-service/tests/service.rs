@@ -6,7 +6,7 @@ use muster_planner_service::Config;
 use muster_schemas::{
     Timestamp,
     command::{Command, RefusedStart, Reply},
-    event::Actor,
+    event::{Actor, Event},
     policy::Policy,
 };
 use std::collections::BTreeSet;
@@ -51,6 +51,32 @@ async fn plans_tell_which_pass_of_which_planner_they_are() {
         }
         drop(planner);
     }
+}
+
+/// M-PLAN-26: of two planners the one that started last plans, and when it is gone the other one takes over.
+#[tokio::test]
+async fn a_second_planner_stands_by_and_takes_over() {
+    let mut ledger = Ledger::start(1, 64).await;
+    let config = || Config { predict: false, takeover_seconds: 1, ..Config::default() };
+    let _first = start_planner(&ledger.bus, config()).await;
+    ledger.submit(1, None).await;
+    assert_eq!(ledger.commit_next_plan().await.0.epoch, 1);
+    let second = start_planner(&ledger.bus, config()).await;
+    ledger.serve_until_event(|event| matches!(event, Event::PlannerStarted { epoch: 2 })).await;
+    for _ in 0..5 {
+        let job = ledger.submit(1, None).await;
+        let (plan, _) = ledger.commit_next_plan().await;
+        assert_eq!((plan.epoch, started(&plan)), (2, vec![job]));
+    }
+    drop(second);
+    let mut job = ledger.submit(1, None).await;
+    let mut plan = ledger.commit_next_plan().await.0;
+    if plan.epoch == 2 {
+        // It was making that one when it was told to end.
+        job = ledger.submit(1, None).await;
+        plan = ledger.commit_next_plan().await.0;
+    }
+    assert_eq!((plan.epoch, plan.pass, started(&plan)), (3, 1, vec![job]));
 }
 
 #[tokio::test]

@@ -593,6 +593,12 @@ const PLANNER: Section = Section {
             "",
             "Where else the program that plans is: `bus`, if it serves the subject `muster.planner.external`.",
         ),
+        key(
+            "takeover_seconds",
+            from_to(1, 3600),
+            "3",
+            "How long a plan may be due of which the log shows nothing before a second planner, which stands by, takes over.",
+        ),
         key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(
             "max_waiting",
