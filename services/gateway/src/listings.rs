@@ -2,8 +2,7 @@
 //!
 //! Callers who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and
 //! so shows what each of them must see. After a long list its thread rests, so that long lists take a fifth of each such thread's
-//! time at most, and the more callers ask for a list meanwhile, the more share it. A thread whose list was shared by several
-//! rests for longer: where many ask for long lists, these take a tenth of its time.
+//! time at most, and the more callers ask for a list meanwhile, the more share it.
 
 use crate::{budgets::Admission, error::ApiError};
 use bytes::Bytes;
@@ -28,19 +27,15 @@ const MAX_THREADS: usize = 4;
 const NICENESS: i32 = 10;
 /// After a list that took this much processor time or more its thread rests.
 const LONG_LIST: Duration = Duration::from_millis(10);
-/// A thread rests this many times as long as a list took that one or two callers waited for.
+/// A thread rests this many times as long as its list took.
 const RESTS_PER_LIST: u32 = 4;
-/// The same for a list that more callers waited for.
-const RESTS_PER_SHARED_LIST: u32 = 9;
-const FEW_CALLERS: usize = 2;
 const MAX_REST: Duration = Duration::from_secs(2);
 /// Lists that nobody waits for any more are dropped when this many are noted.
 const NOTED_LISTS: usize = 64;
 
 type Rendered = Result<Bytes, ApiError>;
 type Rendering = BoxFuture<'static, Rendered>;
-/// Makes a list, and returns how many callers waited for it.
-type Work = Box<dyn FnOnce() -> usize + Send>;
+type Work = Box<dyn FnOnce() + Send>;
 
 /// Makes lists.
 pub(crate) struct Listings {
@@ -69,15 +64,11 @@ impl Waiting {
         self.lock().get(what)?.list.upgrade()
     }
 
-    /// From here on nobody else shares the list. Returns how many callers do.
-    fn remove(&self, what: &str, number: u64) -> usize {
+    fn remove(&self, what: &str, number: u64) {
         let mut waiting = self.lock();
-        if waiting.get(what).is_none_or(|noted| noted.number != number) {
-            return 0;
+        if waiting.get(what).is_some_and(|noted| noted.number == number) {
+            waiting.remove(what);
         }
-        let list = waiting.remove(what).and_then(|noted| noted.list.upgrade());
-        // This one is no caller.
-        list.and_then(|list| list.strong_count()).map_or(0, |count| count.saturating_sub(1))
     }
 }
 
@@ -117,12 +108,11 @@ impl Listings {
         let (waiting, name, number) = (self.waiting.clone(), what.clone(), self.lists.fetch_add(1, Ordering::Relaxed));
         let work: Work = Box::new(move || {
             // Callers who ask from here on must see what is answered from here on.
-            let callers = waiting.remove(&name, number);
+            waiting.remove(&name, number);
             if !answer.is_closed() {
                 // If it cannot be sent, nobody waits for it any more.
                 let _ = answer.send(make());
             }
-            callers
         });
         let stopping = || ApiError::unavailable("the gateway is stopping");
         let rendering: Rendering = async move { made.await.unwrap_or_else(|_| Err(stopping())) }.boxed();
@@ -148,8 +138,8 @@ fn run(queue: &Mutex<mpsc::Receiver<Work>>) {
         let work = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(work) = work else { return };
         let before = processor_time();
-        let callers = work();
-        let rest = rest_after(processor_time().saturating_sub(before), callers);
+        work();
+        let rest = rest_after(processor_time().saturating_sub(before));
         if !rest.is_zero() {
             std::thread::sleep(rest);
         }
@@ -158,9 +148,8 @@ fn run(queue: &Mutex<mpsc::Receiver<Work>>) {
 
 /// How long a thread rests after a list that took this much processor time. It is not the time that passed: others who keep the
 /// processors busy would make all lists late.
-fn rest_after(list: Duration, callers: usize) -> Duration {
-    let times = if callers > FEW_CALLERS { RESTS_PER_SHARED_LIST } else { RESTS_PER_LIST };
-    if list < LONG_LIST { Duration::ZERO } else { (list * times).min(MAX_REST) }
+fn rest_after(list: Duration) -> Duration {
+    if list < LONG_LIST { Duration::ZERO } else { (list * RESTS_PER_LIST).min(MAX_REST) }
 }
 
 /// The processor time of this thread.
@@ -194,7 +183,6 @@ mod tests {
                 .work
                 .send(Box::new(move || {
                     gate.wait();
-                    0
                 }))
                 .unwrap();
         }
@@ -218,20 +206,16 @@ mod tests {
         let rendering: Rendering = futures::future::pending().boxed();
         let list = rendering.shared();
         waiting.lock().insert("all".to_owned(), Noted { number: 2, list: list.downgrade().unwrap() });
-        assert_eq!(waiting.remove("all", 1), 0);
-        let other = waiting.of("all").unwrap();
-        assert_eq!(waiting.remove("all", 2), 2, "two hold it");
-        drop(other);
+        waiting.remove("all", 1);
+        assert!(waiting.of("all").is_some());
+        waiting.remove("all", 2);
         assert!(waiting.of("all").is_none());
     }
 
     #[test]
     fn a_thread_rests_after_a_long_list_and_never_for_long() {
-        let rests =
-            |callers| [9, 10, 100, 5_000].map(|list| rest_after(Duration::from_millis(list), callers).as_millis());
-        assert_eq!(rests(1), [0, 40, 400, 2_000]);
-        assert_eq!(rests(FEW_CALLERS), rests(1));
-        assert_eq!(rests(FEW_CALLERS + 1), [0, 90, 900, 2_000]);
+        let rests = [9, 10, 100, 5_000].map(|list| rest_after(Duration::from_millis(list)).as_millis());
+        assert_eq!(rests, [0, 40, 400, 2_000]);
     }
 
     /// The next list is begun after the rest.
@@ -245,7 +229,6 @@ mod tests {
                 let (begun, before) = (Instant::now(), processor_time());
                 while processor_time() - before < LONG_LIST * 2 {}
                 told.send((begun, Instant::now())).unwrap();
-                1
             };
             work.send(Box::new(list)).unwrap();
         }
