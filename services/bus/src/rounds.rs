@@ -40,7 +40,8 @@ pub enum RoundKind {
     Round,
     /// The leader is alive and has nothing to write; it has no records, and may vanish from the stream after a while.
     Renewal,
-    /// The leader leads no longer, and others need not wait for its lease to end; it has no records.
+    /// The leader leads no longer, and others need not wait for its lease to end; it has no records. Its body is the name
+    /// of the ledger that leads next, or empty if any may.
     Yield,
 }
 

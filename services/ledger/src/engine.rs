@@ -397,7 +397,15 @@ impl Engine {
         if !news.records.is_empty() {
             self.metrics.committed(news.records.len(), started.elapsed());
         }
+        let successor = news.records.iter().rev().find_map(|record| match &record.event {
+            Event::LedgerHandsOver { to, .. } => Some(to.clone()),
+            _ => None,
+        });
         self.tell(news, None);
+        if let Some(to) = successor {
+            tracing::info!(to, "this ledger hands over");
+            self.give_up_lead(Ended::HandsOver(to));
+        }
     }
 
     fn give_up_lead(&mut self, ended: Ended) {
@@ -610,7 +618,10 @@ impl Engine {
         let audited = refusals::audited(&command);
         let noted = refusals::noted(&command);
         let (fingerprint, is_note) = (Fingerprint::of(&actor, &command), noted.is_some());
+        // The log of a ledger that has no others now may have the reigns of those that it had.
+        let leads_nobody = self.lead.is_none() && matches!(command, Command::HandOver { .. });
         let decision = (self.decide)(&self.state, &actor, command, round.now);
+        let decision = decision.and_then(|decision| if leads_nobody { Err(without_others()) } else { Ok(decision) });
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
             if self.lead.is_some() && actor != Actor::Ledger {
@@ -846,6 +857,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// The answer of a ledger that is alone to a command that only one of several can obey.
+fn without_others() -> Refusal {
+    Refusal::new(
+        RefusalCode::Conflict,
+        "this ledger has no others that it could hand over to (`replication` is `alone`)",
+    )
 }
 
 impl News {

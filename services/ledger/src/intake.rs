@@ -1,6 +1,6 @@
 //! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees them.
 
-use crate::{contents::Contents, handle::EngineHandle, queries::Queries, work::refusal};
+use crate::{contents::Contents, fence::patiently, handle::EngineHandle, queries::Queries, work::refusal};
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
 use muster_schemas::{
     codec::CodecError,
@@ -41,7 +41,11 @@ impl Door {
     }
 }
 
-/// Serves all subjects of the ledger until `shutdown`. Once this returns, requests reach it.
+/// Serves all subjects of the ledger until `shutdown`. Once this returns, requests reach it. Whoever waits for the
+/// answer of an earlier ledger then learns that this one answers.
+///
+/// A ledger that leads no longer, and does not know it yet, may be listening still. So no request is shared with others:
+/// what only that one got would wait there.
 ///
 /// # Errors
 /// If the bus does not let it serve them.
@@ -61,32 +65,51 @@ pub(crate) async fn start(
         ("muster.command.runner.*".to_owned(), Door::Runners),
     ];
     for (pattern, door) in doors {
-        let requests = bus.serve(&pattern).await?;
+        let requests = bus.serve_all(&pattern).await?;
         let engine = engine.clone();
         tasks.spawn(serve(requests, shutdown.clone(), move |request| command(&engine, door, request)));
     }
-    let requests = bus.serve("muster.command.heartbeat.*").await?;
+    let requests = bus.serve_all("muster.command.heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| heartbeat(&heart, request)));
-    let requests = bus.serve("muster.command.runner-heartbeat.*").await?;
+    let requests = bus.serve_all("muster.command.runner-heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
-    let requests = bus.serve("muster.command.content.*").await?;
+    let requests = bus.serve_all("muster.command.content.*").await?;
     let (heart, contents) = (engine.clone(), Arc::clone(contents));
     // The envelope of a part takes some bytes as well.
     let max_bytes = bus.max_payload_bytes() / 2;
     tasks.spawn(serve(requests, shutdown.clone(), move |request| content(&heart, &contents, max_bytes, request)));
-    let requests = bus.serve(subjects::QUERY).await?;
+    let requests = bus.serve_all(subjects::QUERY).await?;
     let all = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&all, request)));
-    let requests = bus.serve(subjects::HEAD).await?;
+    let requests = bus.serve_all(subjects::HEAD).await?;
     let queries = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| {
         // Whatever the message says: senders on this subject may learn nothing else.
         Arc::clone(&queries).answer(Query::Head, move |answer| reply(request, &answer));
     }));
+    tasks.spawn(tell_that_it_answers(Arc::clone(bus), shutdown.clone()));
     tasks.close();
     Ok(tasks)
+}
+
+/// Says that this ledger answers, now and whenever requests may have been lost because the bus was interrupted.
+async fn tell_that_it_answers(bus: SharedBus, shutdown: CancellationToken) {
+    let mut interruptions = bus.interruptions();
+    let telling = async {
+        loop {
+            let told =
+                patiently("telling that this ledger answers", || bus.publish(subjects::REIGN, Message::default()));
+            if let Err(error) = told.await {
+                return tracing::warn!(%error, "callers are not told that this ledger answers; they ask again later");
+            }
+            if interruptions.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    shutdown.run_until_cancelled(telling).await;
 }
 
 async fn serve(mut requests: RequestStream, shutdown: CancellationToken, handle: impl Fn(Request)) {

@@ -30,6 +30,8 @@ pub(crate) enum Ended {
     Stopped,
     /// It leads no longer.
     SteppedDown,
+    /// It was told to let another ledger lead: the one of this name, or any.
+    HandsOver(Option<String>),
     /// A round that stands in the stream could not be written to the log, or the log cannot be read.
     LogFailed(String),
 }
@@ -150,11 +152,14 @@ impl<N> Lead<N> {
         self.over = Some(ended);
     }
 
-    /// Why the loop has ended, and the stream. One that was told to stop lets the others know, with the end of its log.
+    /// Why the loop has ended, and the stream. One that was told to stop, or to hand over, lets the others know, with the
+    /// end of its log.
     pub(crate) fn end(self, head: Head) -> (Ended, Box<dyn Rounds>) {
         let Self { mut reign, over, .. } = self;
-        if over.is_none() {
-            reign.yield_now(head);
+        match &over {
+            None => reign.yield_now(head, None),
+            Some(Ended::HandsOver(to)) => reign.yield_now(head, to.as_deref()),
+            Some(Ended::Stopped | Ended::SteppedDown | Ended::LogFailed(_)) => {}
         }
         (over.unwrap_or(Ended::Stopped), reign.end())
     }

@@ -31,6 +31,8 @@ pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(250);
 pub(crate) const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// A leader whose append has an unknown fate for this long steps down.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+/// The end of a reign is appended this often at most, if its fate is unknown: the others find out by themselves.
+pub(crate) const YIELD_TRIES: usize = 3;
 /// Ledgers that wait for the same lease to end do not claim at the same moment: their names spread them over this time.
 pub(crate) const SPREAD: Duration = Duration::from_millis(300);
 

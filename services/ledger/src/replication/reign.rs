@@ -1,6 +1,6 @@
 //! A ledger that leads, towards the stream.
 
-use super::{GIVE_UP_AFTER, Lease, RENEW_EVERY};
+use super::{GIVE_UP_AFTER, Lease, RENEW_EVERY, YIELD_TRIES};
 use crate::log::{Head, Place, Sealed};
 use bytes::Bytes;
 use muster_bus::rounds::{Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds};
@@ -142,12 +142,21 @@ impl Reign {
         Place { created: self.stream_created, position: self.position }
     }
 
-    /// Ends the reign, so that others need not wait for the lease to end. If that fails, they wait.
-    pub(crate) fn yield_now(&mut self, head: Head) {
+    /// Ends the reign, so that others need not wait for the lease to end: the ledger of a name leads next, or any. If
+    /// that fails, they wait.
+    pub(crate) fn yield_now(&mut self, head: Head, to: Option<&str>) {
         self.lease.drop_it();
-        let message = self.author.message(RoundKind::Yield, head, head, Vec::new());
-        if let Outcome::Stands(position) = self.rounds.append(self.position, &message) {
-            self.position = position;
+        let body = to.map(|name| name.as_bytes().to_vec()).unwrap_or_default();
+        let message = self.author.message(RoundKind::Yield, head, head, body);
+        for _ in 0..YIELD_TRIES {
+            match self.rounds.append(self.position, &message) {
+                Outcome::Stands(position) => {
+                    self.position = position;
+                    return;
+                }
+                Outcome::Beaten { .. } => return,
+                Outcome::Unknown(_) => {}
+            }
         }
     }
 

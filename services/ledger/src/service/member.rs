@@ -1,6 +1,9 @@
 //! One of several ledgers as a service: it follows until it leads, and follows again when it leads no longer.
 
-use super::{close, is_missing_or_empty, join, open, reign};
+use super::{
+    close, is_missing_or_empty, join, open, reign,
+    reports::{Reporter, Standing},
+};
 use crate::{
     config::Config,
     fence::Fence,
@@ -23,6 +26,7 @@ use muster_bus::{
 use muster_schemas::{
     command::{Query, QueryAnswer, Refusal, RefusalCode},
     ids::Sequence,
+    ledgers::LedgerRole,
     subjects,
     time::Timestamp,
 };
@@ -42,6 +46,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// The largest page for another ledger.
 const MAX_PAGE_BYTES: usize = 4 << 20;
+/// How often a ledger that has not read everything yet asks the stream for its end.
+const ASK_FOR_LAG_EVERY: Duration = Duration::from_secs(1);
 /// How often a stream that cannot be reached is asked again at the start.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -60,14 +66,18 @@ pub async fn serve_member(
 ) -> anyhow::Result<()> {
     config.check()?;
     let peers = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
+    let standing = watch::Sender::default();
+    let reporter = Reporter::start(&bus, &config.name, standing.clone());
     let Some(begun) = begin(&config, rounds, peers, &shutdown).await? else { return Ok(()) };
     let storage = Arc::clone(&begun.0.storage);
+    reporter.knows(&storage);
     let answering = answer_others(&bus, &config.name, &storage, &shutdown).await?;
     // Nobody waits if the receiver is gone.
     let _ = ready.send(());
-    let outcome = follow_and_lead((&bus, &config, &limits), begun, &shutdown).await;
+    let outcome = follow_and_lead((&bus, &config, &limits), begun, &standing, &shutdown).await;
     answering.abort();
     let _ = answering.await;
+    reporter.stop().await;
     close(storage).await;
     outcome
 }
@@ -76,17 +86,23 @@ pub async fn serve_member(
 async fn follow_and_lead(
     (bus, config, limits): (&SharedBus, &Config, &Arc<dyn TemplateLimits>),
     (mut opened, mut rounds, mut peers): Begun,
+    standing: &watch::Sender<Standing>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let storage = Arc::clone(&opened.storage);
     let mut promoted = config.promoted;
+    let mut holds_back = false;
     loop {
         let ends = (rounds, peers);
-        let Followed::Leads(lead) = follow(opened, &config.name, ends, promoted.take(), shutdown).await? else {
+        let standby = Standby::new(opened, &config.name, ends, promoted.take(), Instant::now())?;
+        let standby = if holds_back { standby.holding_back() } else { standby };
+        let Followed::Leads(lead) = follow(standby, standing.clone(), shutdown).await? else {
             return Ok(());
         };
         let (led, lead, others) = *lead;
+        standing.send_replace(Standing { role: LedgerRole::Leader, epoch: lead.epoch(), lag: Some(0) });
         let over = reign((bus, config, limits), led, Some(lead), &mut None, shutdown).await?;
+        holds_back = over.hands_over;
         match over.rounds {
             Some(stream) if over.follows && !shutdown.is_cancelled() => (rounds, peers) = (stream, others),
             _ => return over.outcome,
@@ -180,12 +196,11 @@ enum Followed {
 
 /// Follows until this ledger leads, on a thread of its own.
 async fn follow(
-    opened: Opened,
-    name: &str,
-    ends: (Box<dyn Rounds>, Box<dyn Peers>),
-    promoted: Option<Sequence>,
+    standby: Standby,
+    standing: watch::Sender<Standing>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Followed> {
+    let opened = standby.opened();
     let storage = Arc::clone(&opened.storage);
     let cluster_id = storage.identity()?.cluster_id;
     let signer: Arc<Signer> = Arc::clone(&opened.signer);
@@ -197,14 +212,13 @@ async fn follow(
     let notary = Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }
         .start()
         .context("starting the notary")?;
-    let standby = Standby::new(opened, name, ends, promoted, Instant::now())?;
     let stop = shutdown.child_token();
     let (sender, mut followed) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())
         .spawn({
             let stop = stop.clone();
-            move || drop(sender.send(follow_here(standby, &head_sender, &stop)))
+            move || drop(sender.send(follow_here(standby, &head_sender, &standing, &stop)))
         })
         .context("starting the thread of a ledger that follows")?;
     let result = tokio::select! {
@@ -230,15 +244,19 @@ async fn follow(
 fn follow_here(
     mut standby: Standby,
     head: &watch::Sender<Head>,
+    standing: &watch::Sender<Standing>,
     stop: &CancellationToken,
 ) -> Result<Followed, StreamFault> {
     tracing::info!(last = %standby.head().sequence, "this ledger follows");
+    let mut progress = Progress::default();
     loop {
         if stop.is_cancelled() {
             return Ok(Followed::Stopped);
         }
         let step = standby.step(Instant::now(), Timestamp::now(), WAIT)?;
         head.send_if_modified(|known| std::mem::replace(known, standby.head()) != standby.head());
+        let present = progress.look(&mut standby, Instant::now());
+        standing.send_if_modified(|known| std::mem::replace(known, present) != present);
         match step {
             Step::GoOn => {}
             Step::Wait(wait) => {
@@ -252,6 +270,28 @@ fn follow_here(
                 Err(back) => standby = *back,
             },
         }
+    }
+}
+
+/// How far a ledger that follows has come.
+#[derive(Default)]
+struct Progress {
+    has_caught_up: bool,
+    lag: Option<u64>,
+    /// When the stream was asked last.
+    asked: Option<Instant>,
+}
+
+impl Progress {
+    /// What the ledger does. The stream is asked for its end now and then, while there is always more to read.
+    fn look(&mut self, standby: &mut Standby, now: Instant) -> Standing {
+        if standby.is_at_end() {
+            (self.has_caught_up, self.lag, self.asked) = (true, Some(0), Some(now));
+        } else if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= ASK_FOR_LAG_EVERY) {
+            (self.lag, self.asked) = (standby.lag(), Some(now));
+        }
+        let role = if self.has_caught_up { LedgerRole::Standby } else { LedgerRole::Joining };
+        Standing { role, epoch: standby.epoch(), lag: self.lag }
     }
 }
 
