@@ -49,6 +49,15 @@ pub struct LedgerReport {
     pub lag: Option<u64>,
 }
 
+/// What a ledger that follows tells the one that leads, if answers wait for it: up to where it has written its log to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundKept {
+    /// When the stream of rounds was created.
+    pub stream_created: Timestamp,
+    /// The place in it of the last message that is applied.
+    pub position: u64,
+}
+
 /// One of several ledgers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LedgerView {

@@ -16,6 +16,9 @@ pub const LOG_CLAIMED: &str = "muster.log-claimed";
 pub const REIGN: &str = "muster.reign";
 /// What each of several ledgers reports of itself: the subjects of [`ledger_report`].
 pub const LEDGER_REPORTS: &str = "muster.ledgers.*";
+/// Where ledgers that follow say what they have on disk, as a [`RoundKept`](crate::ledgers::RoundKept), if answers wait for
+/// it.
+pub const ROUNDS_KEPT: &str = "muster.rounds-kept";
 /// JetStream stream in which several ledgers order what they decide. Ledgers alone may read it.
 pub const ROUNDS_STREAM: &str = "MUSTER_ROUNDS";
 /// Subject of its messages.

@@ -285,6 +285,10 @@ impl Engine {
             if lead.is_in_doubt() {
                 return TRY_AGAIN_AFTER;
             }
+            if lead.is_withholding() {
+                // The waiting is done where the answer comes.
+                return Duration::ZERO;
+            }
             if lead.has_parked() {
                 return Duration::ZERO;
             }
@@ -352,7 +356,7 @@ impl Engine {
     fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
         let Some(lead) = &mut self.lead else { return Some(first) };
         let (now, last) = (self.clock.monotonic(), self.head.sequence);
-        if !lead.is_in_doubt() && !lead.is_over() && !lead.has_parked() {
+        if !lead.is_in_doubt() && !lead.is_withholding() && !lead.is_over() && !lead.has_parked() {
             return Some(first);
         }
         let is_told_to_stop = lead.park(first, inbox, last) || self.is_stopping;
@@ -360,8 +364,20 @@ impl Engine {
             let in_flight = lead.take_doubt(now, is_told_to_stop)?;
             self.send(in_flight);
         }
+        self.tell_withheld(is_told_to_stop);
         let lead = self.lead.as_mut()?;
-        (!lead.is_in_doubt() && !lead.is_over() && !self.is_stopping).then(|| lead.next_parked())
+        let may_decide = !lead.is_in_doubt() && !lead.is_withholding() && !lead.is_over() && !self.is_stopping;
+        may_decide.then(|| lead.next_parked())
+    }
+
+    /// Tells what has waited for a ledger that follows; until then this ledger shows that it leads, and does nothing else.
+    fn tell_withheld(&mut self, is_told_to_stop: bool) {
+        let now = self.clock.monotonic();
+        let Some(lead) = self.lead.as_mut().filter(|lead| lead.is_withholding() && !lead.is_in_doubt()) else { return };
+        match lead.take_withheld(now, is_told_to_stop) {
+            Some(news) => self.tell_round(news),
+            None => self.prove_lead(),
+        }
     }
 
     /// Shows that this ledger still leads, if it was idle for long enough.
@@ -397,6 +413,20 @@ impl Engine {
         if !news.records.is_empty() {
             self.metrics.committed(news.records.len(), started.elapsed());
         }
+        let now = self.clock.monotonic();
+        let told = match &mut self.lead {
+            // What waits comes first.
+            Some(lead) if lead.is_withholding() => None,
+            Some(lead) if !news.records.is_empty() => lead.unless_withheld(place, news, now),
+            _ => Some(news),
+        };
+        if let Some(news) = told {
+            self.tell_round(news);
+        }
+    }
+
+    /// Tells of a round of one of several ledgers, and hands over if it says so.
+    fn tell_round(&mut self, news: News) {
         let successor = news.records.iter().rev().find_map(|record| match &record.event {
             Event::LedgerHandsOver { to, .. } => Some(to.clone()),
             _ => None,

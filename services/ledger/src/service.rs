@@ -1,5 +1,6 @@
 //! The ledger as a service.
 
+mod copies;
 mod member;
 mod reports;
 

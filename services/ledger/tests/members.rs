@@ -236,3 +236,40 @@ async fn a_ledger_that_is_alone_cannot_hand_over() {
     assert!(answer.result.unwrap_err().message.contains("no others"));
     alone.stop().await;
 }
+
+/// M-LOG-20: with `wait_for_standby` nothing is answered that no other ledger has on disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_wait_for_a_ledger_that_follows() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (bus, stream): (SharedBus, _) = (LocalBus::new(), Stream::default());
+    let waiting = |folder: &Path, name| Config { wait_for_standby: true, cluster: None, ..member_config(folder, name) };
+    // The cluster is configured while the ledger need not wait.
+    let client = LedgerClient::new(bus.clone());
+    let one = Member::start(&bus, &stream, member_config(first.path(), "one")).await;
+    client.query(&Query::Head).await.unwrap();
+    one.stop().await;
+
+    let one = Member::start(&bus, &stream, waiting(first.path(), "one")).await;
+    let QueryAnswer::Head { last, .. } = client.query(&Query::Head).await.unwrap() else { panic!("no head") };
+    let envelope = CommandEnvelope {
+        id: CommandId::new_now(),
+        actor: root(),
+        trace: TraceContext::default(),
+        command: submission(2),
+    };
+    let hasty = client.clone().with_patience(Duration::from_millis(1500));
+    assert!(hasty.send(&envelope).await.is_err(), "no other ledger has it");
+    let answer = client.query(&Query::Head).await.unwrap();
+    assert!(matches!(answer, QueryAnswer::Head { last: now, .. } if now == last), "{answer:?}");
+
+    give_key(first.path(), second.path());
+    let two = Member::start(&bus, &stream, waiting(second.path(), "two")).await;
+    let answer = client.send(&envelope).await.unwrap();
+    assert!(answer.result.is_ok(), "{answer:?}");
+    let kept =
+        muster_ledger::log::Log::open_read_only(&second.path().join("ledger/log")).unwrap().head().unwrap().sequence;
+    assert!(kept >= answer.sequence, "{kept}");
+    assert_eq!(reigns(&client).await.len(), 2, "the leader has gone on leading meanwhile");
+    one.stop().await;
+    two.stop().await;
+}

@@ -130,6 +130,11 @@ impl Standby {
         self.opened.state.epoch()
     }
 
+    /// Up to where its log has what the stream has; `None` if it has not found its place yet.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.created.map(|created| Place { created, position: self.position })
+    }
+
     /// Whether everything that the stream had when it was looked at last is applied.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end

@@ -1,17 +1,17 @@
 //! One of several ledgers as a service: it follows until it leads, and follows again when it leads no longer.
 
 use super::{
-    close, is_missing_or_empty, join, open, reign,
+    close, copies, is_missing_or_empty, join, open, reign,
     reports::{Reporter, Standing},
 };
 use crate::{
     config::Config,
     fence::Fence,
     limits::TemplateLimits,
-    log::{Head, body::Body},
+    log::{Head, Place, body::Body},
     notary::Notary,
     opened::Opened,
-    replication::{Peers, Standby, Step, StreamFault},
+    replication::{Copies, Peers, Standby, Step, StreamFault},
     signing::Signer,
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
@@ -51,6 +51,23 @@ const ASK_FOR_LAG_EVERY: Duration = Duration::from_secs(1);
 /// How often a stream that cannot be reached is asked again at the start.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// What others are told of this ledger.
+#[derive(Clone, Default)]
+struct Told {
+    standing: watch::Sender<Standing>,
+    /// Up to where it has written its log while it follows.
+    kept: watch::Sender<Option<Place>>,
+}
+
+/// A task that ends when this is dropped.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs one of several ledgers until `shutdown`; signals `ready` once it follows the stream. See
 /// [`serve`](crate::serve).
 ///
@@ -66,15 +83,21 @@ pub async fn serve_member(
 ) -> anyhow::Result<()> {
     config.check()?;
     let peers = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
-    let standing = watch::Sender::default();
-    let reporter = Reporter::start(&bus, &config.name, standing.clone());
+    let told = Told::default();
+    let reporter = Reporter::start(&bus, &config.name, told.standing.clone());
+    let copies = config.wait_for_standby.then(Copies::default);
+    let talking = copies.as_ref().map(|copies| {
+        let listening = copies::listen(Arc::clone(&bus), copies.clone());
+        (AbortOnDrop(listening), AbortOnDrop(copies::tell(Arc::clone(&bus), told.kept.subscribe())))
+    });
     let Some(begun) = begin(&config, rounds, peers, &shutdown).await? else { return Ok(()) };
     let storage = Arc::clone(&begun.0.storage);
     reporter.knows(&storage);
     let answering = answer_others(&bus, &config.name, &storage, &shutdown).await?;
     // Nobody waits if the receiver is gone.
     let _ = ready.send(());
-    let outcome = follow_and_lead((&bus, &config, &limits), begun, &standing, &shutdown).await;
+    let outcome = follow_and_lead((&bus, &config, &limits), begun, (&told, copies), &shutdown).await;
+    drop(talking);
     answering.abort();
     let _ = answering.await;
     reporter.stop().await;
@@ -86,7 +109,7 @@ pub async fn serve_member(
 async fn follow_and_lead(
     (bus, config, limits): (&SharedBus, &Config, &Arc<dyn TemplateLimits>),
     (mut opened, mut rounds, mut peers): Begun,
-    standing: &watch::Sender<Standing>,
+    (told, copies): (&Told, Option<Copies>),
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let storage = Arc::clone(&opened.storage);
@@ -96,11 +119,12 @@ async fn follow_and_lead(
         let ends = (rounds, peers);
         let standby = Standby::new(opened, &config.name, ends, promoted.take(), Instant::now())?;
         let standby = if holds_back { standby.holding_back() } else { standby };
-        let Followed::Leads(lead) = follow(standby, standing.clone(), shutdown).await? else {
+        let Followed::Leads(lead) = follow(standby, told.clone(), shutdown).await? else {
             return Ok(());
         };
         let (led, lead, others) = *lead;
-        standing.send_replace(Standing { role: LedgerRole::Leader, epoch: lead.epoch(), lag: Some(0) });
+        let lead = lead.with_copies(copies.clone());
+        told.standing.send_replace(Standing { role: LedgerRole::Leader, epoch: lead.epoch(), lag: Some(0) });
         let over = reign((bus, config, limits), led, Some(lead), &mut None, shutdown).await?;
         holds_back = over.hands_over;
         match over.rounds {
@@ -195,11 +219,7 @@ enum Followed {
 }
 
 /// Follows until this ledger leads, on a thread of its own.
-async fn follow(
-    standby: Standby,
-    standing: watch::Sender<Standing>,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<Followed> {
+async fn follow(standby: Standby, told: Told, shutdown: &CancellationToken) -> anyhow::Result<Followed> {
     let opened = standby.opened();
     let storage = Arc::clone(&opened.storage);
     let cluster_id = storage.identity()?.cluster_id;
@@ -218,7 +238,7 @@ async fn follow(
         .name("muster-ledger".into())
         .spawn({
             let stop = stop.clone();
-            move || drop(sender.send(follow_here(standby, &head_sender, &standing, &stop)))
+            move || drop(sender.send(follow_here(standby, &head_sender, &told, &stop)))
         })
         .context("starting the thread of a ledger that follows")?;
     let result = tokio::select! {
@@ -244,7 +264,7 @@ async fn follow(
 fn follow_here(
     mut standby: Standby,
     head: &watch::Sender<Head>,
-    standing: &watch::Sender<Standing>,
+    told: &Told,
     stop: &CancellationToken,
 ) -> Result<Followed, StreamFault> {
     tracing::info!(last = %standby.head().sequence, "this ledger follows");
@@ -256,7 +276,9 @@ fn follow_here(
         let step = standby.step(Instant::now(), Timestamp::now(), WAIT)?;
         head.send_if_modified(|known| std::mem::replace(known, standby.head()) != standby.head());
         let present = progress.look(&mut standby, Instant::now());
-        standing.send_if_modified(|known| std::mem::replace(known, present) != present);
+        told.standing.send_if_modified(|known| std::mem::replace(known, present) != present);
+        let place = standby.place();
+        told.kept.send_if_modified(|known| std::mem::replace(known, place) != place);
         match step {
             Step::GoOn => {}
             Step::Wait(wait) => {
