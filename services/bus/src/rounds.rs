@@ -167,6 +167,21 @@ pub trait Rounds: Send {
     /// # Errors
     /// It cannot be asked; the text says why, for people.
     fn info(&mut self) -> Result<StreamInfo, String>;
+
+    /// The servers that keep the stream, if their places can be chosen.
+    fn keepers(&self) -> Option<Box<dyn Keepers>> {
+        None
+    }
+}
+
+/// The servers that keep the stream of rounds. The calls block as those of [`Rounds`] do, and disturb none of them.
+pub trait Keepers: Send {
+    /// Asks that another server leads the stream, if the one of this name does: the loss of its host then costs either the
+    /// ledger that leads or the server that leads the stream, never both. Returns the name of the one that is to lead.
+    ///
+    /// # Errors
+    /// They cannot be asked, or do not do it; the text says why, for people.
+    fn lead_elsewhere(&mut self, than: &str) -> Result<Option<String>, String>;
 }
 
 #[cfg(test)]

@@ -585,8 +585,8 @@ async fn what_a_ledger_took_along_is_asked_again_when_another_one_answers(setup:
         assert!(taken.iter().any(|first| (&first.subject, &first.message) == (&request.subject, &request.message)));
         let answer = Answer { sequence: Sequence(7), result: Ok(Reply::Done) };
         let briefing = muster_schemas::node::Briefing::default();
-        let is_command = request.subject == subjects::COMMAND_USER;
-        let reply = if is_command { Message::encode(&answer) } else { Message::encode(&briefing) };
+        let is_beat = request.subject == subjects::heartbeat("n1");
+        let reply = if is_beat { Message::encode(&briefing) } else { Message::encode(&answer) };
         request.reply(reply.expect("answers are small"));
     }
     let answer = soon("the answer", asked).await.expect("no panic").expect("an answer");

@@ -21,7 +21,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use muster_bus::{
     Message, Request, SharedBus,
-    rounds::{Next, Position, Rounds},
+    rounds::{Keepers, Next, Position, Rounds},
 };
 use muster_schemas::{
     command::{Query, QueryAnswer, Refusal, RefusalCode},
@@ -46,6 +46,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// The largest page for another ledger.
 const MAX_PAGE_BYTES: usize = 4 << 20;
+/// How often a ledger that leads looks which server leads the stream.
+const STEER_EVERY: Duration = Duration::from_secs(10);
 /// How often a ledger that has not read everything yet asks the stream for its end.
 const ASK_FOR_LAG_EVERY: Duration = Duration::from_secs(1);
 /// How often a stream that cannot be reached is asked again at the start.
@@ -68,6 +70,34 @@ impl Drop for AbortOnDrop {
     }
 }
 
+/// While this ledger leads, keeps the lead of the stream off the server of its own host, which has the same name.
+fn steer(mut keepers: Box<dyn Keepers>, name: String, told: Told) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut times = tokio::time::interval(STEER_EVERY);
+        times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            times.tick().await;
+            if told.standing.borrow().role != LedgerRole::Leader {
+                continue;
+            }
+            let (asked, host) = (keepers, name.clone());
+            let asking = tokio::task::spawn_blocking(move || {
+                let mut asked = asked;
+                (asked.lead_elsewhere(&host), asked)
+            });
+            let Ok((outcome, back)) = asking.await else { return };
+            keepers = back;
+            match outcome {
+                Ok(Some(server)) => {
+                    tracing::info!(server, "another NATS server is to lead the stream than the one of this host");
+                }
+                Ok(None) => {}
+                Err(error) => tracing::debug!(error, "the lead of the stream cannot be moved now"),
+            }
+        }
+    })
+}
+
 /// Runs one of several ledgers until `shutdown`; signals `ready` once it follows the stream. See
 /// [`serve`](crate::serve).
 ///
@@ -84,6 +114,7 @@ pub async fn serve_member(
     config.check()?;
     let peers = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
     let told = Told::default();
+    let _steering = rounds.keepers().map(|keepers| AbortOnDrop(steer(keepers, config.name.clone(), told.clone())));
     let reporter = Reporter::start(&bus, &config.name, told.standing.clone());
     let copies = config.wait_for_standby.then(Copies::default);
     let talking = copies.as_ref().map(|copies| {
