@@ -12,7 +12,8 @@ pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
 /// it at once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
 /// A ledger that answers from now on says so here, to everybody. Whoever waits for an answer asks again at once: the
-/// question may have gone to a ledger that is gone.
+/// question may have gone to a ledger that is gone. The message is the epoch of its reign, 0 if it never had others: one of
+/// several that hears of a higher one than its own leads no longer.
 pub const REIGN: &str = "muster.reign";
 /// What each of several ledgers reports of itself: the subjects of [`ledger_report`].
 pub const LEDGER_REPORTS: &str = "muster.ledgers.*";

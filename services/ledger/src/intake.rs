@@ -1,7 +1,13 @@
 //! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees them.
 
-use crate::{contents::Contents, fence::patiently, handle::EngineHandle, queries::Queries, work::refusal};
-use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
+use crate::{
+    contents::Contents,
+    fence::{Fence, FenceError, patiently},
+    handle::EngineHandle,
+    queries::Queries,
+    work::refusal,
+};
+use muster_bus::{BusError, Message, Request, RequestStream, SharedBus, Subscription};
 use muster_schemas::{
     codec::CodecError,
     command::{CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
@@ -51,6 +57,7 @@ impl Door {
 /// If the bus does not let it serve them.
 pub(crate) async fn start(
     bus: &SharedBus,
+    fence: &Fence,
     engine: &EngineHandle,
     queries: &Arc<Queries>,
     contents: &Arc<Contents>,
@@ -89,18 +96,26 @@ pub(crate) async fn start(
         // Whatever the message says: senders on this subject may learn nothing else.
         Arc::clone(&queries).answer(Query::Head, move |answer| reply(request, &answer));
     }));
-    tasks.spawn(tell_that_it_answers(Arc::clone(bus), shutdown.clone()));
+    tasks.spawn(tell_that_it_answers(Arc::clone(bus), fence.epoch(), shutdown.clone()));
+    if fence.is_of_several() {
+        let others = bus.subscribe(subjects::REIGN).await?;
+        let (fence, shutdown) = (fence.clone(), shutdown.clone());
+        tasks.spawn(async move { drop(shutdown.run_until_cancelled(heed_later_reigns(others, fence)).await) });
+    }
     tasks.close();
     Ok(tasks)
 }
 
 /// Says that this ledger answers, now and whenever requests may have been lost because the bus was interrupted.
-async fn tell_that_it_answers(bus: SharedBus, shutdown: CancellationToken) {
+async fn tell_that_it_answers(bus: SharedBus, epoch: u64, shutdown: CancellationToken) {
     let mut interruptions = bus.interruptions();
+    let message = match Message::encode(&epoch) {
+        Ok(message) => message,
+        Err(error) => return tracing::error!(%error, "callers are not told that this ledger answers"),
+    };
     let telling = async {
         loop {
-            let told =
-                patiently("telling that this ledger answers", || bus.publish(subjects::REIGN, Message::default()));
+            let told = patiently("telling that this ledger answers", || bus.publish(subjects::REIGN, message.clone()));
             if let Err(error) = told.await {
                 return tracing::warn!(%error, "callers are not told that this ledger answers; they ask again later");
             }
@@ -110,6 +125,16 @@ async fn tell_that_it_answers(bus: SharedBus, shutdown: CancellationToken) {
         }
     };
     shutdown.run_until_cancelled(telling).await;
+}
+
+/// Ends the reign of a ledger that has been replaced and cannot learn it from the stream: its refusals would come before the
+/// answers of its successor.
+async fn heed_later_reigns(mut others: Subscription, fence: Fence) {
+    while let Some(told) = others.next().await {
+        if told.message.decode::<u64>().is_ok_and(|epoch| epoch > fence.epoch()) {
+            return fence.lose(FenceError::AnotherWrites);
+        }
+    }
 }
 
 async fn serve(mut requests: RequestStream, shutdown: CancellationToken, handle: impl Fn(Request)) {

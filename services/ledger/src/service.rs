@@ -176,7 +176,7 @@ pub(crate) async fn reign(
     );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
-    let intake = intake::start(bus, &handle, &queries, &contents, &closing).await?;
+    let intake = intake::start(bus, &fence, &handle, &queries, &contents, &closing).await?;
     let looking = tokio::spawn({
         let (bus, closing) = (Arc::clone(bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
