@@ -312,8 +312,8 @@ fn ledgers_are_listed_and_hand_over() {
     let ledgers = heads.ledgers_once("another one leads", |ledgers| ledgers.iter().any(|one| is_leader(&one)));
     let third = ledgers.iter().find(is_leader).and_then(|one| one["name"].as_str()).expect("it was there").to_owned();
     let other = LEDGERS.into_iter().find(|name| *name != next && *name != third).expect("there is one");
-    heads.roles_once([(&third, "leader"), (next, "stopped"), (other, "standby")]);
-    assert_eq!(heads.claims(), [&first, next, &third]);
+    heads.roles_once([(third.as_str(), "leader"), (next, "stopped"), (other, "standby")]);
+    assert_eq!(heads.claims(), [first.as_str(), next, third.as_str()]);
     heads.cluster.control(&["restart"], &[next]);
     heads.roles_once(roles(&third));
     heads.cluster.stop();

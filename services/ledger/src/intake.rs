@@ -100,7 +100,9 @@ pub(crate) async fn start(
     if fence.is_of_several() {
         let others = bus.subscribe(subjects::REIGN).await?;
         let (fence, shutdown) = (fence.clone(), shutdown.clone());
-        tasks.spawn(async move { drop(shutdown.run_until_cancelled(heed_later_reigns(others, fence)).await) });
+        tasks.spawn(async move {
+            shutdown.run_until_cancelled(heed_later_reigns(others, fence)).await;
+        });
     }
     tasks.close();
     Ok(tasks)
