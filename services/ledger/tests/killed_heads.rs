@@ -362,6 +362,8 @@ async fn history_is_one_through_many_faults() {
 
 /// What the ledgers have reported last, by name.
 struct Reports {
+    /// Reports are heard as long as this lives.
+    _bus: Arc<NatsBus>,
     heard: muster_bus::Subscription,
     last: BTreeMap<String, LedgerReport>,
 }
@@ -369,7 +371,8 @@ struct Reports {
 impl Reports {
     async fn of(heads: &Heads) -> Self {
         let bus = NatsBus::connect(heads.servers.config()).await.unwrap();
-        Self { heard: bus.subscribe(subjects::LEDGER_REPORTS).await.unwrap(), last: BTreeMap::new() }
+        let heard = bus.subscribe(subjects::LEDGER_REPORTS).await.unwrap();
+        Self { _bus: bus, heard, last: BTreeMap::new() }
     }
 
     /// Waits until these ledgers have these roles, and all that follow have everything.
