@@ -519,6 +519,11 @@ pub enum Command {
         /// The cycle.
         cycle: Box<ProgramCycle>,
     },
+    /// Let another of several ledgers lead. The one that decides this leads no longer once it has answered. Operators.
+    HandOver {
+        /// The name of the ledger that leads next; any other if it is `None`.
+        to: Option<String>,
+    },
 }
 
 /// How to end jobs (HPC-C-06).

@@ -26,6 +26,7 @@ pub mod hosts;
 pub mod ids;
 pub mod job;
 pub mod job_token;
+pub mod ledgers;
 pub mod node;
 pub mod notify;
 pub mod output;

@@ -11,6 +11,15 @@ pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
 /// A ledger that becomes the writer of the log stream announces it here, so that a still running predecessor learns of
 /// it at once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
+/// A ledger that answers from now on says so here, to everybody. Whoever waits for an answer asks again at once: the
+/// question may have gone to a ledger that is gone. The message is the epoch of its reign, 0 if it never had others: one of
+/// several that hears of a higher one than its own leads no longer.
+pub const REIGN: &str = "muster.reign";
+/// What each of several ledgers reports of itself: the subjects of [`ledger_report`].
+pub const LEDGER_REPORTS: &str = "muster.ledgers.*";
+/// Where ledgers that follow say what they have on disk, as a [`RoundKept`](crate::ledgers::RoundKept), if answers wait for
+/// it.
+pub const ROUNDS_KEPT: &str = "muster.rounds-kept";
 /// JetStream stream in which several ledgers order what they decide. Ledgers alone may read it.
 pub const ROUNDS_STREAM: &str = "MUSTER_ROUNDS";
 /// Subject of its messages.
@@ -81,6 +90,11 @@ pub fn content(node: &str) -> String {
 /// Questions of other ledgers of the same cluster to the ledger of a name: request/reply.
 pub fn ledger(name: &str) -> String {
     format!("muster.command.ledger.{}", token(name))
+}
+
+/// What the ledger of a name reports of itself, as a [`LedgerReport`](crate::ledgers::LedgerReport).
+pub fn ledger_report(name: &str) -> String {
+    format!("muster.ledgers.{}", token(name))
 }
 
 /// Orders to a node.

@@ -374,6 +374,7 @@ fn events() -> Vec<Event> {
         next_run: RunId(1_000_000_000),
     });
     events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
+    events.push(Event::LedgerHandsOver { ledger: "head2".into(), to: Some("head3".into()) });
     events
 }
 

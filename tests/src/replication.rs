@@ -3,10 +3,10 @@
 //! The ledgers are the production code: decide loop, log in RocksDB, what follows and what claims. The stream is a model
 //! that keeps JetStream's promises and has its faults: acknowledgements get lost, appends are stored later than they are
 //! given up, reads are old, elections take four to nine seconds, renewals vanish, old messages are dropped. Ledgers stop,
-//! pause, lose the stream, and come back with an old copy of their data. If it is asked to, the stream breaks its promises
+//! pause, lose the stream, hand over, and come back with an old copy of their data. If it is asked to, the stream breaks its promises
 //! too: it loses its end, or everything, or goes another way.
 //!
-//! After every step it checks that the stream has one line of reigns, that every ledger's log is a prefix of it, that
+//! After every step it checks that the stream has one line of reigns, that nothing of a reign follows its end, that every ledger's log is a prefix of it, that
 //! nothing is answered before it stands in both or while its fate is unknown, that whoever names the end of the log names
 //! the real one, and that no command gets two answers. At the end the faults stop: all ledgers then have the same log, with
 //! every acknowledged command in it once.

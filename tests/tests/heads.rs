@@ -247,6 +247,78 @@ fn suffer_all(faults: &[Fault], random: &mut SmallRng) {
     LEDGERS.iter().for_each(|ledger| assert_log_verifies(&heads.cluster, ledger));
 }
 
+impl Heads {
+    /// The ledgers as `muster ledgers` shows them, once this holds for all of them.
+    fn ledgers_once(&self, what: &str, is_so: impl Fn(&[serde_json::Value]) -> bool) -> Vec<serde_json::Value> {
+        let begun = Instant::now();
+        loop {
+            let output = self.cluster.muster(&["ledgers", "--json"]).output().expect("muster can be run");
+            let page: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let ledgers = page["ledgers"].as_array().cloned().unwrap_or_default();
+            if is_so(&ledgers) {
+                return ledgers;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what}: {ledgers:#?} {}", text(&output));
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn roles_once(&self, wanted: [(&str, &str); 3]) -> Vec<serde_json::Value> {
+        self.ledgers_once(&format!("{wanted:?}"), |ledgers| {
+            let has =
+                |(name, role): &(&str, &str)| ledgers.iter().any(|one| one["name"] == *name && one["role"] == *role);
+            ledgers.len() == wanted.len() && wanted.iter().all(has)
+        })
+    }
+
+    /// The record numbers of the claims to lead, each with the ledger.
+    fn claims(&self) -> Vec<String> {
+        let output = self.cluster.muster(&["events", "--kind", "ledger.leads", "--json"]).output();
+        let output = output.expect("muster can be run");
+        assert!(output.status.success(), "{}", text(&output));
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        let events = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        events.filter_map(|event| Some(event["data"]["ledger"].as_str()?.to_owned())).collect()
+    }
+}
+
+/// M-LOG-19: `muster ledgers` shows who leads and how far the others have come. The ledger that is named leads next; a leader
+/// that is stopped hands over by itself, and nobody waits for its lease.
+#[test]
+fn ledgers_are_listed_and_hand_over() {
+    let heads = Heads::start();
+    let roles = |leader: &str| {
+        let mut roles = LEDGERS.map(|name| (name, "standby"));
+        roles.iter_mut().filter(|(name, _)| *name == leader).for_each(|(_, role)| *role = "leader");
+        roles
+    };
+    let first = heads.leading_ledger();
+    let ledgers = heads.roles_once(roles(&first));
+    assert!(ledgers.iter().all(|one| one["epoch"] == 1 && one["last"].as_u64() > Some(0)), "{ledgers:#?}");
+    assert!(ledgers.iter().filter(|one| one["role"] == "leader").all(|one| one["lag"] == 0), "{ledgers:#?}");
+
+    let next = LEDGERS.into_iter().find(|name| *name != first).expect("there are others");
+    let output = heads.cluster.muster(&["ledgers", "hand-over", next]).output().expect("it runs");
+    assert_eq!(text(&output), format!("{next} leads, in epoch 2\n"));
+    heads.roles_once(roles(next));
+    let refused = |name: &str| heads.cluster.muster(&["ledgers", "hand-over", name]).output();
+    assert!(text(&refused(next).expect("it runs")).contains("leads already"));
+    assert!(text(&refused("ledger9").expect("it runs")).contains("no ledger `ledger9` has reported"));
+
+    heads.cluster.signal(next, "-TERM");
+    let output = heads.cluster.muster(&["submit", "--", "true"]).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output));
+    let is_leader = |one: &&serde_json::Value| one["role"] == "leader" && one["name"] != next;
+    let ledgers = heads.ledgers_once("another one leads", |ledgers| ledgers.iter().any(|one| is_leader(&one)));
+    let third = ledgers.iter().find(is_leader).and_then(|one| one["name"].as_str()).expect("it was there").to_owned();
+    let other = LEDGERS.into_iter().find(|name| *name != next && *name != third).expect("there is one");
+    heads.roles_once([(third.as_str(), "leader"), (next, "stopped"), (other, "standby")]);
+    assert_eq!(heads.claims(), [first.as_str(), next, third.as_str()]);
+    heads.cluster.control(&["restart"], &[next]);
+    heads.roles_once(roles(&third));
+    heads.cluster.stop();
+}
+
 fn random() -> SmallRng {
     let seed = number("MUSTER_CRASH_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("repeat the choices with MUSTER_CRASH_SEED={seed}");

@@ -29,6 +29,7 @@ fn check(part: u64) {
     }
     assert!(total.acknowledged > 10 * SEEDS_PER_PART, "too little was acknowledged: {total:?}");
     assert!(total.reigns > 2 * SEEDS_PER_PART, "too few ledgers led: {total:?}");
+    assert!(total.handed_over > SEEDS_PER_PART, "too few ledgers handed over: {total:?}");
     assert!(total.crashes > SEEDS_PER_PART && total.pauses > SEEDS_PER_PART, "too little stopped: {total:?}");
     assert!(total.elections > SEEDS_PER_PART / 4, "too few elections: {total:?}");
     assert!(

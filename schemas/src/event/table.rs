@@ -1498,6 +1498,16 @@ macro_rules! event_table {
     is "ledger" "leads", of [], plan Never, replay Left, concerns [],
     public Cluster(LedgerLeads { epoch: *epoch, ledger: ledger.clone(), stream_created: *stream_created });
 
+    /// The leading one of several ledgers was told to hand over: its reign ends with the round of this record.
+    LedgerHandsOver {
+        /// Its name.
+        ledger: String,
+        /// The name of the ledger that is to lead next; any other if it is `None`.
+        to: Option<String>,
+    }
+    is "ledger" "hands_over", of [], plan Never, replay Left, concerns [],
+    public Cluster(LedgerHandsOver { ledger: ledger.clone(), to: to.clone() });
+
     } };
 }
 pub(crate) use event_table;

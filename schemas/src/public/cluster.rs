@@ -172,6 +172,19 @@ public_events! { ClusterData
     }
     says |data, f| write!(f, "ledger {} leads from here on, in epoch {}", data.ledger, data.epoch);
 
+    /// The leading one of several ledgers was told to hand over.
+    "ledger" "hands_over" LedgerHandsOver about cluster {
+        /// Its name.
+        ledger: String,
+        /// The name of the ledger that is to lead next; any other if it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    }
+    says |data, f| match &data.to {
+        Some(to) => write!(f, "ledger {} hands over to {to}", data.ledger),
+        None => write!(f, "ledger {} hands over to another one", data.ledger),
+    };
+
     /// An operator asked for nodes to sleep or to wake.
     "power" "asked" PowerAsked about cluster {
         /// The change of power.

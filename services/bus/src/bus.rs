@@ -60,6 +60,14 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// The pattern is malformed; the bus is not available.
     async fn serve(&self, pattern: &str) -> Result<RequestStream, BusError>;
 
+    /// Serves like [`serve`](Self::serve), but shares no request with other servers: between processes each of them gets
+    /// all, and the requester takes the first reply. It is for servers of which one alone may reply: one that hangs then
+    /// keeps no request from its successor.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    async fn serve_all(&self, pattern: &str) -> Result<RequestStream, BusError>;
+
     /// Publishes to the current subscribers; nothing is kept.
     ///
     /// # Errors
@@ -150,6 +158,10 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
 
     /// Counts how often this process lost the bus and found it again: others may have acted meanwhile.
     fn interruptions(&self) -> watch::Receiver<u64>;
+
+    /// Counts how often a ledger has said, on [`subjects::REIGN`](muster_schemas::subjects::REIGN), that it answers from
+    /// now on. What was asked before may have gone to one that is gone.
+    fn reigns(&self) -> watch::Receiver<u64>;
 
     /// The largest payload that the bus carries, in bytes.
     fn max_payload_bytes(&self) -> usize;

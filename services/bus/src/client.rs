@@ -27,17 +27,24 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 pub struct LedgerClient {
     bus: SharedBus,
     patience: Duration,
+    attempt: Duration,
 }
 
 impl LedgerClient {
     /// A client that gives up after 30 seconds.
     pub const fn new(bus: SharedBus) -> Self {
-        Self { bus, patience: Duration::from_secs(30) }
+        Self { bus, patience: Duration::from_secs(30), attempt: ATTEMPT_TIMEOUT }
     }
 
     /// The same client with another patience.
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// The same client with another time, by default 10 seconds, that one attempt waits for its reply. It asks again
+    /// before that if a ledger says that it answers from now on, and whenever its own connection was lost.
+    pub fn with_attempts_of(self, attempt: Duration) -> Self {
+        Self { attempt, ..self }
     }
 
     /// Asks for a change, under a fresh command id.
@@ -105,8 +112,7 @@ impl LedgerClient {
     /// There was no answer.
     pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Briefing, BusError> {
         let subject = subjects::heartbeat(&heartbeat.node);
-        let timeout = ATTEMPT_TIMEOUT.min(self.patience);
-        let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
+        let reply = self.attempt(&subject, &encode(&subject, heartbeat)?, self.patience).await?;
         decode(&subject, &reply)
     }
 
@@ -139,9 +145,23 @@ impl LedgerClient {
     /// There was no answer.
     pub async fn runner_heartbeat(&self, heartbeat: &RunnerHeartbeat) -> Result<RunnerBriefing, BusError> {
         let subject = subjects::runner_heartbeat(&heartbeat.runner);
-        let timeout = ATTEMPT_TIMEOUT.min(self.patience);
-        let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
+        let reply = self.attempt(&subject, &encode(&subject, heartbeat)?, self.patience).await?;
         decode(&subject, &reply)
+    }
+
+    /// Asks once, as far as the ledger knows. While the reply is missing, the same message is sent again whenever a
+    /// ledger says that it answers from now on: the one that was asked may be gone.
+    async fn attempt(&self, subject: &str, message: &Message, within: Duration) -> Result<Message, BusError> {
+        let mut reigns = self.bus.reigns();
+        let deadline = after(within.min(self.attempt));
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            tokio::select! {
+                biased;
+                reply = self.bus.request(subject, message.clone(), left) => return reply,
+                Ok(()) = reigns.changed() => tracing::debug!(subject, "a ledger answers from now on: asking again"),
+            }
+        }
     }
 
     /// Asks until there is an answer other than "not now", or the patience is exhausted.
@@ -155,7 +175,7 @@ impl LedgerClient {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let reply = self.bus.request(subject, message.clone(), ATTEMPT_TIMEOUT.min(left)).await;
+            let reply = self.attempt(subject, &message, left).await;
             let last_attempt = Instant::now() + backoff.next_pause() >= deadline;
             match reply {
                 Ok(reply) => {

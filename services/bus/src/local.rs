@@ -45,6 +45,7 @@ pub struct LocalBus {
     log: Mutex<Log>,
     queues: Mutex<HashMap<String, Arc<LocalQueue>>>,
     losses: watch::Sender<u64>,
+    reigns: watch::Sender<u64>,
 }
 
 /// Routes by subject. Most subjects are plain, and found at once however many there are.
@@ -105,6 +106,7 @@ impl Default for LocalBus {
             log: Mutex::default(),
             queues: Mutex::default(),
             losses: watch::Sender::new(0),
+            reigns: watch::Sender::new(0),
         }
     }
 }
@@ -177,8 +179,16 @@ impl Bus for LocalBus {
         Ok(RequestStream { requests })
     }
 
+    async fn serve_all(&self, pattern: &str) -> Result<RequestStream, BusError> {
+        // Within one process none hangs and goes on living.
+        self.serve(pattern).await
+    }
+
     async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError> {
         check_size(&message)?;
+        if subject == subjects::REIGN {
+            self.reigns.send_modify(|count| *count += 1);
+        }
         self.deliver(subject, &message);
         Ok(())
     }
@@ -271,6 +281,10 @@ impl Bus for LocalBus {
     fn interruptions(&self) -> watch::Receiver<u64> {
         // Nothing interrupts a bus within one process: the count never changes, and neither does that of losses.
         self.losses.subscribe()
+    }
+
+    fn reigns(&self) -> watch::Receiver<u64> {
+        self.reigns.subscribe()
     }
 
     fn max_payload_bytes(&self) -> usize {

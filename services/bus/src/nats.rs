@@ -20,6 +20,7 @@ use headers::HEADER_BYTES;
 use muster_schemas::{
     event::{Commit, Record},
     ids::Sequence,
+    subjects,
 };
 use shared::{Core, is_delivery, unavailable};
 use std::{sync::Arc, time::Duration};
@@ -70,7 +71,11 @@ impl NatsBus {
         let stop = CancellationToken::new();
         let (replies, outgoing) = mpsc::unbounded_channel();
         let streams = kept::Streams::default();
-        let core = Arc::new(Core { client, jetstream, connections, streams, replies, config, stop: stop.clone() });
+        let heard = client.subscribe(subjects::REIGN).await.map_err(unavailable)?;
+        let (count, reigns) = watch::channel(0);
+        let core =
+            Arc::new(Core { client, jetstream, connections, reigns, streams, replies, config, stop: stop.clone() });
+        core.spawn(count_reigns(heard, count));
         core.spawn(reply::send_replies(core.client.clone(), outgoing));
         core.spawn(streams::watch_over(core.clone()));
         Ok(Arc::new(Self { core, log: log::LogAppender::default(), _stop_tasks: stop.drop_guard() }))
@@ -122,6 +127,27 @@ impl Core {
         }
     }
 
+    /// Passes on what arrives as requests, until nobody takes them any more.
+    async fn take_requests(&self, mut subscriber: async_nats::Subscriber) -> RequestStream {
+        self.round_trip().await;
+        let (sender, requests) = mpsc::channel(WAITING);
+        let replies = self.replies.clone();
+        self.spawn(async move {
+            while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
+                let Some(inbox) = &arrived.reply else { continue };
+                // The requester chooses where the answer goes. It must not go where only this process may publish.
+                if !inbox.starts_with(config::INBOX) {
+                    tracing::warn!(subject = %arrived.subject, reply = %inbox, "a request whose answer should go to no inbox is dropped");
+                    continue;
+                }
+                let reply_to = ReplyTo::Nats(NatsReply::new(replies.clone(), inbox.to_string()));
+                let (subject, message) = headers::received(arrived);
+                drop(sender.send(Request { subject, message, reply_to }).await);
+            }
+        });
+        RequestStream { requests }
+    }
+
     fn too_large(&self, bytes: usize) -> BusError {
         BusError::TooLarge { bytes, limit: self.max_payload_bytes() }
     }
@@ -168,24 +194,14 @@ impl Bus for NatsBus {
     async fn serve(&self, pattern: &str) -> Result<RequestStream, BusError> {
         check_pattern(pattern)?;
         let group = QUEUE_GROUP.to_owned();
-        let mut subscriber = self.core.client.queue_subscribe(pattern.to_owned(), group).await.map_err(unavailable)?;
-        self.core.round_trip().await;
-        let (sender, requests) = mpsc::channel(WAITING);
-        let replies = self.core.replies.clone();
-        self.core.spawn(async move {
-            while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
-                let Some(inbox) = &arrived.reply else { continue };
-                // The requester chooses where the answer goes. It must not go where only this process may publish.
-                if !inbox.starts_with(config::INBOX) {
-                    tracing::warn!(subject = %arrived.subject, reply = %inbox, "a request whose answer should go to no inbox is dropped");
-                    continue;
-                }
-                let reply_to = ReplyTo::Nats(NatsReply::new(replies.clone(), inbox.to_string()));
-                let (subject, message) = headers::received(arrived);
-                drop(sender.send(Request { subject, message, reply_to }).await);
-            }
-        });
-        Ok(RequestStream { requests })
+        let subscriber = self.core.client.queue_subscribe(pattern.to_owned(), group).await.map_err(unavailable)?;
+        Ok(self.core.take_requests(subscriber).await)
+    }
+
+    async fn serve_all(&self, pattern: &str) -> Result<RequestStream, BusError> {
+        check_pattern(pattern)?;
+        let subscriber = self.core.client.subscribe(pattern.to_owned()).await.map_err(unavailable)?;
+        Ok(self.core.take_requests(subscriber).await)
     }
 
     async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError> {
@@ -270,8 +286,23 @@ impl Bus for NatsBus {
         connections
     }
 
+    fn reigns(&self) -> watch::Receiver<u64> {
+        let mut reigns = self.core.reigns.clone();
+        reigns.mark_unchanged();
+        reigns
+    }
+
     fn max_payload_bytes(&self) -> usize {
         self.core.max_payload_bytes()
+    }
+}
+
+/// Counts the ledgers that say that they answer from now on.
+async fn count_reigns(mut heard: async_nats::Subscriber, count: watch::Sender<u64>) {
+    while let Some(arrived) = heard.next().await {
+        if !is_delivery(&arrived) {
+            count.send_modify(|count| *count += 1);
+        }
     }
 }
 

@@ -40,7 +40,8 @@ pub enum RoundKind {
     Round,
     /// The leader is alive and has nothing to write; it has no records, and may vanish from the stream after a while.
     Renewal,
-    /// The leader leads no longer, and others need not wait for its lease to end; it has no records.
+    /// The leader leads no longer, and others need not wait for its lease to end; it has no records. Its body is the name
+    /// of the ledger that leads next, or empty if any may.
     Yield,
 }
 
@@ -166,6 +167,21 @@ pub trait Rounds: Send {
     /// # Errors
     /// It cannot be asked; the text says why, for people.
     fn info(&mut self) -> Result<StreamInfo, String>;
+
+    /// The servers that keep the stream, if their places can be chosen.
+    fn keepers(&self) -> Option<Box<dyn Keepers>> {
+        None
+    }
+}
+
+/// The servers that keep the stream of rounds. The calls block as those of [`Rounds`] do, and disturb none of them.
+pub trait Keepers: Send {
+    /// Asks that another server leads the stream, if the one of this name does: the loss of its host then costs either the
+    /// ledger that leads or the server that leads the stream, never both. Returns the name of the one that is to lead.
+    ///
+    /// # Errors
+    /// They cannot be asked, or do not do it; the text says why, for people.
+    fn lead_elsewhere(&mut self, than: &str) -> Result<Option<String>, String>;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod common;
 use common::{DEADLINE, Setup, TestLedger, commit, soon};
 use muster_bus::{BusError, Feed, LedgerClient, LogItem, Message, PublicEvent, SharedBus, WorkItem, WorkQueue};
 use muster_schemas::{
-    command::{Command, CommandEnvelope, Query, QueryAnswer, Reply},
+    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Reply},
     event::{Actor, Commit, Event, Record, TraceContext, uuid_bytes::UuidBytes},
     ids::{CommandId, RunId, Sequence},
     subjects,
@@ -60,6 +60,7 @@ on_every_bus! {
     a_command_waits_for_the_ledger_and_is_done_once,
     a_ledger_that_says_not_now_is_asked_again,
     a_client_without_ledger_gives_up,
+    what_a_ledger_took_along_is_asked_again_when_another_one_answers,
 }
 
 /// A server that answers each request with its payload doubled.
@@ -555,4 +556,40 @@ async fn a_client_without_ledger_gives_up(setup: Setup) {
     assert!(matches!(error, BusError::NoResponder { .. }), "{error}");
     let own = CommandEnvelope { actor: Actor::Ledger, ..envelope() };
     assert!(matches!(client.send(&own).await, Err(BusError::Unusable(_))));
+}
+
+/// M-LOG-18: a request that went to a ledger that is gone does not wait for the end of an attempt: it is sent again, under
+/// the same id, when another ledger says that it answers.
+async fn what_a_ledger_took_along_is_asked_again_when_another_one_answers(setup: Setup) {
+    let client = LedgerClient::new(setup.here.clone()).with_patience(DEADLINE * 10).with_attempts_of(DEADLINE * 10);
+    let mut requests = setup.there.serve_all("muster.command.>").await.expect("served");
+    let asked = tokio::spawn({
+        let (client, envelope) = (client.clone(), envelope());
+        async move { client.send(&envelope).await }
+    });
+    let beat = tokio::spawn({
+        let (node, boot_id, parts, highest_run, as_of) = ("n1".into(), "boot".into(), Vec::new(), None, None);
+        let heartbeat = muster_schemas::node::Heartbeat { node, boot_id, parts, highest_run, as_of };
+        async move { client.heartbeat(&heartbeat).await }
+    });
+    // It hangs with what it was asked.
+    let mut taken = Vec::new();
+    while taken.len() < 2 {
+        taken.push(soon("a request", requests.next()).await.expect("the bus is open"));
+    }
+    let mut others = setup.here.serve_all("muster.command.>").await.expect("served");
+    drop(requests);
+    setup.there.publish(subjects::REIGN, Message::default()).await.expect("published");
+    for _ in 0..2 {
+        let request = soon("the same again", others.next()).await.expect("the bus is open");
+        assert!(taken.iter().any(|first| (&first.subject, &first.message) == (&request.subject, &request.message)));
+        let answer = Answer { sequence: Sequence(7), result: Ok(Reply::Done) };
+        let briefing = muster_schemas::node::Briefing::default();
+        let is_beat = request.subject == subjects::heartbeat("n1");
+        let reply = if is_beat { Message::encode(&briefing) } else { Message::encode(&answer) };
+        request.reply(reply.expect("answers are small"));
+    }
+    let answer = soon("the answer", asked).await.expect("no panic").expect("an answer");
+    assert_eq!(answer.sequence, Sequence(7));
+    soon("the briefing", beat).await.expect("no panic").expect("a briefing");
 }

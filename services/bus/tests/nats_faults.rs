@@ -158,6 +158,25 @@ async fn a_second_writer_of_the_log_is_fenced() {
     }
 }
 
+/// M-LOG-18: a ledger that hangs, and is connected, keeps no request from the one that answers now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_hangs_keeps_no_request_from_its_successor() {
+    let server = NatsServer::start();
+    let (first, second, asking) = (connect(&server).await, connect(&server).await, connect(&server).await);
+    let hanging = first.serve_all("test.ask").await.expect("served");
+    let mut answering = second.serve_all("test.ask").await.expect("served");
+    tokio::spawn(async move {
+        while let Some(request) = answering.next().await {
+            request.reply(Message::new("here"));
+        }
+    });
+    for _ in 0..20 {
+        let asked = asking.request("test.ask", Message::new("?"), Duration::from_secs(3600));
+        assert_eq!(soon("a reply", asked).await.expect("a reply").payload, "here");
+    }
+    drop(hanging);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_larger_than_a_message_is_split() {
     let server = NatsServer::start();

@@ -72,3 +72,30 @@ async fn only_gateways_for_agents_speak_for_nodes() {
         }
     }
 }
+
+/// M-LOG-18: all who ask a ledger hear that one answers from now on, and nobody but a ledger can say so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_ledgers_say_that_they_answer() {
+    let server = NatsServer::start_shipped(&["node1"], "");
+    let connect = |user: &str| NatsBus::connect(server.user(user));
+    let asking =
+        ["planner", "executor-node1", "filter-runner", "notifier", "accounting", "gateway", "gateway-agents", "ledger"];
+    let mut heard = Vec::new();
+    for user in asking {
+        let bus = connect(user).await.expect("connected");
+        // What it has asked before is known to the server once this is answered.
+        drop(bus.request("muster.nobody", Message::default(), Duration::from_secs(20)).await);
+        heard.push((user, bus.reigns(), bus));
+    }
+    for (user, _, bus) in heard.iter().filter(|(user, ..)| *user != "ledger") {
+        drop(bus.publish(subjects::REIGN, Message::default()).await);
+        drop(bus.request("muster.nobody", Message::default(), Duration::from_secs(20)).await);
+        assert!(heard.iter().all(|(_, reigns, _)| *reigns.borrow() == 0), "{user} says that a ledger answers");
+    }
+    let ledger = connect("ledger").await.expect("connected");
+    ledger.publish(subjects::REIGN, Message::default()).await.expect("it may");
+    for (user, mut reigns, _bus) in heard {
+        let counted = tokio::time::timeout(Duration::from_secs(20), reigns.wait_for(|count| *count == 1)).await;
+        assert!(counted.is_ok_and(|count| count.is_ok()), "{user} does not hear it");
+    }
+}

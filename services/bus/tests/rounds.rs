@@ -274,3 +274,27 @@ async fn servers_that_may_lose_writes_are_refused() {
         assert!(told.contains(remedy), "{told}");
     }
 }
+
+/// M-LOG-21: the lead of the stream goes to another server than the one of the ledger's own host, and stays where it is if it is
+/// elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_lead_of_the_stream_moves_to_another_host() {
+    let cluster = NatsCluster::start().await;
+    let writer = Writer::begin(connect(&cluster).await);
+    writer.goes_on(20).await;
+    let rounds = connect(&cluster).await;
+    let before = cluster.leader_of(ROUNDS_STREAM).await;
+    let next = spawn_blocking(move || {
+        let mut keepers = rounds.keepers().expect("there are several");
+        let elsewhere = format!("s{}", (before + 1) % 3);
+        assert_eq!(keepers.lead_elsewhere(&elsewhere), Ok(None));
+        keepers.lead_elsewhere(&format!("s{before}"))
+    });
+    let next = next.await.expect("no panic").expect("it can be asked").expect("another one is to lead");
+    let begun = std::time::Instant::now();
+    while format!("s{}", cluster.leader_of(ROUNDS_STREAM).await) != next {
+        assert!(begun.elapsed() < DEADLINE, "{next} does not lead");
+    }
+    writer.goes_on(20).await;
+    writer.end().await;
+}

@@ -28,6 +28,7 @@ use muster_schemas::{
     codec,
     event::Commit,
     job::{JobSpec, JobState},
+    ledgers::{HandOverRequest, LedgersPage},
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
@@ -463,6 +464,22 @@ impl Client {
     /// The request was refused or not answered.
     pub fn info(&mut self, moment: Moment) -> Result<InfoView, ClientError> {
         self.get(&moment.add_to("/v1/info".to_owned()))
+    }
+
+    /// The ledgers that keep one history; none if the cluster has one ledger without others.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn ledgers(&mut self) -> Result<LedgersPage, ClientError> {
+        self.get("/v1/ledgers")
+    }
+
+    /// Lets another ledger lead.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn hand_over(&mut self, id: CommandId, request: &HandOverRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/ledgers/actions/hand-over", request)
     }
 
     /// A page of records from a sequence on; empty at the end of the log.

@@ -4,6 +4,7 @@ mod agent;
 mod backups;
 mod columns;
 mod filters;
+mod ledgers;
 mod logs;
 mod overview;
 mod plans;
@@ -17,6 +18,7 @@ pub use agent::{AgentCommand, AgentOptions};
 pub use backups::{BackupCommand, BackupOptions, RestoreOptions};
 pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
+pub use ledgers::{LedgersCommand, LedgersOptions};
 pub use logs::LogsOptions;
 pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
@@ -161,6 +163,9 @@ pub enum Command {
     /// Show, check or set quotas: limits on what jobs of queues, accounts, kinds and users hold at once
     #[command(subcommand)]
     Quota(QuotaCommand),
+    /// List the ledgers that keep one history, or let another one lead
+    #[command(args_conflicts_with_subcommands = true)]
+    Ledgers(LedgersOptions),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
     /// Run the agent of a node that only reaches a gateway, or make a token for one

@@ -7,6 +7,7 @@ mod explain;
 mod filter;
 mod install;
 mod job;
+mod ledgers;
 mod lists;
 mod logs;
 mod manual;
@@ -61,6 +62,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Events(options) => events::events(connection, &options),
         Command::Usage(options) => usage::usage(connection, &options),
         Command::Config(command) => config::run(connection, &command),
+        Command::Ledgers(options) => ledgers::run(connection, &options),
         Command::Quota(command) => quota::run(connection, &command),
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),

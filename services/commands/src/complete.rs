@@ -54,6 +54,7 @@ fn with_candidates_of(argument: Arg) -> Arg {
         Some("STEP") => argument.add(ArgValueCandidates::new(|| asked(steps))),
         Some("QUEUE") => argument.add(ArgValueCandidates::new(|| asked(queues))),
         Some("NODE" | "NODES") => argument.add(ArgValueCandidates::new(|| asked(nodes))),
+        Some("LEDGER") => argument.add(ArgValueCandidates::new(|| asked(ledgers))),
         Some("NAME|FILE") => argument.add(ArgValueCompleter::new(policies_and_files)),
         _ => argument,
     }
@@ -90,6 +91,11 @@ fn queues(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> 
 fn nodes(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
     let page = client.nodes(Moment::Now)?;
     Ok(page.nodes.iter().map(|node| candidate(&node.spec.name, node.state.word().to_owned())).collect())
+}
+
+fn ledgers(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
+    let page = client.ledgers()?;
+    Ok(page.ledgers.iter().map(|ledger| candidate(&ledger.name, ledger.role.word().to_owned())).collect())
 }
 
 fn policies_and_files(current: &OsStr) -> Vec<CompletionCandidate> {

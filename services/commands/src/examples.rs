@@ -231,6 +231,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster quota load /etc/muster/quotas.json", "its rules are in force"),
         ],
     ),
+    (
+        "ledgers",
+        &[
+            ("muster ledgers", "which ledger leads, and how far the others have come"),
+            ("muster ledgers hand-over", "let another one lead, before its host is stopped"),
+        ],
+    ),
+    ("ledgers hand-over", &[("muster ledgers hand-over head2", "the ledger head2 leads next")]),
     ("quota load", &[("muster quota load /etc/muster/quotas.json", "the rules of a file, in place of all others")]),
     ("quota check", &[("muster quota check /etc/muster/quotas.json", "the mistakes of a file, with their places")]),
     ("quota show", &[("muster quota show", "the rules in force, and when each of them holds")]),

@@ -181,6 +181,7 @@ impl State {
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
             | Event::GrowthRejected { .. }
+            | Event::LedgerHandsOver { .. }
             | Event::FilterLateResult { .. } => {}
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod decision;
+mod reigns;
 mod timers;
 
 pub(crate) use access::Access;
@@ -132,6 +133,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::NodeCopied { job, copy, report } => copies::decide::copied(&access, job, copy, report, now),
         Command::SetPower { nodes, way } => power::decide::set(&access, &nodes, way),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
+        Command::HandOver { to } => reigns::hand_over(&access, to),
         Command::AgentJoins { node } => nodes::decide::agents::join(&access, *node),
     }?;
     power::decide::add(state, &mut decision.events);

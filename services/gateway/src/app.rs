@@ -7,6 +7,7 @@ use crate::{
     caller::Callers,
     error::ApiError,
     gauges::Gauges,
+    ledgers::Ledgers,
     listings::Listings,
     live::Live,
     metrics::Metrics,
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) bus: SharedBus,
     pub(crate) ledger: LedgerClient,
     pub(crate) reader: Arc<Reader>,
+    pub(crate) ledgers: Ledgers,
     pub(crate) listings: Listings,
     pub(crate) planning: Planning,
     pub(crate) steps: StepBook,
@@ -97,6 +99,7 @@ impl App {
             bus,
             ledger,
             reader,
+            ledgers: Ledgers::default(),
             listings: Listings::start().context("the gateway cannot start its threads for lists")?,
             planning: Planning::default(),
             steps: StepBook::default(),
@@ -123,7 +126,8 @@ impl App {
             let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
             let gauges = app.gauges.keep(&app.reader);
             let tidying = tidying::keep_tidy(&app.archives, &app.reader, &app.ledger);
-            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget(), tidying);
+            let forgetting = async { tokio::join!(app.reader.forget_past_states(), app.planning.forget()) };
+            tokio::join!(events, gauges, forgetting, tidying, app.ledgers.listen(&app.bus));
         })
     }
 

@@ -10,6 +10,7 @@ mod events;
 mod filters;
 mod jobs;
 mod known_steps;
+mod ledgers;
 mod lists;
 mod log;
 mod openapi;
@@ -103,6 +104,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/policy/refusals", post(commands::refuse_policy))
         .route("/v1/dialects", get(state::dialects))
         .route("/v1/info", get(state::info))
+        .route("/v1/ledgers", get(ledgers::list))
+        .route("/v1/ledgers/actions/hand-over", post(ledgers::hand_over))
         .route("/v1/usage", get(state::usage))
         .route("/v1/events", get(events::stream))
         .route("/v1/records", get(log::records))

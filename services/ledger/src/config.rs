@@ -47,6 +47,9 @@ pub struct Config {
     pub replication: Replication,
     /// The name of this ledger among several, such as that of its host: letters, digits, `-`, `_` and `.`, at most 64.
     pub name: String,
+    /// Whether answers wait until another ledger has what they say in its own log, on disk. Only if there are several, and the
+    /// same in all of them. While none of the others follows, nothing is decided.
+    pub wait_for_standby: bool,
     /// The desired cluster, applied at each start. Anything that it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
     /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one exist.
@@ -76,6 +79,7 @@ impl Default for Config {
             public_address: None,
             replication: Replication::Alone,
             name: String::new(),
+            wait_for_standby: false,
             cluster: None,
             new_log: false,
             accept_log_end: false,
@@ -100,6 +104,10 @@ impl Config {
             let is_address = address.starts_with("https://") || address.starts_with("http://");
             ensure!(is_address, "`public_address` is `{address}`, but must be an address such as https://head:7457");
         }
+        ensure!(
+            !self.wait_for_standby || self.replication == Replication::Stream,
+            "`wait_for_standby` is `true`, but this ledger has no others: it needs `replication = \"stream\"`"
+        );
         if self.replication == Replication::Stream {
             let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
             let is_name = (1..=64).contains(&self.name.len()) && self.name.bytes().all(is_part);

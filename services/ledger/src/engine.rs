@@ -285,6 +285,10 @@ impl Engine {
             if lead.is_in_doubt() {
                 return TRY_AGAIN_AFTER;
             }
+            if lead.is_withholding() {
+                // The waiting is done where the answer comes.
+                return Duration::ZERO;
+            }
             if lead.has_parked() {
                 return Duration::ZERO;
             }
@@ -352,7 +356,7 @@ impl Engine {
     fn settle_doubt(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> Option<Option<Work>> {
         let Some(lead) = &mut self.lead else { return Some(first) };
         let (now, last) = (self.clock.monotonic(), self.head.sequence);
-        if !lead.is_in_doubt() && !lead.is_over() && !lead.has_parked() {
+        if !lead.is_in_doubt() && !lead.is_withholding() && !lead.is_over() && !lead.has_parked() {
             return Some(first);
         }
         let is_told_to_stop = lead.park(first, inbox, last) || self.is_stopping;
@@ -360,8 +364,20 @@ impl Engine {
             let in_flight = lead.take_doubt(now, is_told_to_stop)?;
             self.send(in_flight);
         }
+        self.tell_withheld(is_told_to_stop);
         let lead = self.lead.as_mut()?;
-        (!lead.is_in_doubt() && !lead.is_over() && !self.is_stopping).then(|| lead.next_parked())
+        let may_decide = !lead.is_in_doubt() && !lead.is_withholding() && !lead.is_over() && !self.is_stopping;
+        may_decide.then(|| lead.next_parked())
+    }
+
+    /// Tells what has waited for a ledger that follows; until then this ledger shows that it leads, and does nothing else.
+    fn tell_withheld(&mut self, is_told_to_stop: bool) {
+        let now = self.clock.monotonic();
+        let Some(lead) = self.lead.as_mut().filter(|lead| lead.is_withholding() && !lead.is_in_doubt()) else { return };
+        match lead.take_withheld(now, is_told_to_stop) {
+            Some(news) => self.tell_round(news),
+            None => self.prove_lead(),
+        }
     }
 
     /// Shows that this ledger still leads, if it was idle for long enough.
@@ -397,7 +413,29 @@ impl Engine {
         if !news.records.is_empty() {
             self.metrics.committed(news.records.len(), started.elapsed());
         }
+        let now = self.clock.monotonic();
+        let told = match &mut self.lead {
+            // What waits comes first.
+            Some(lead) if lead.is_withholding() => None,
+            Some(lead) if !news.records.is_empty() => lead.unless_withheld(place, news, now),
+            _ => Some(news),
+        };
+        if let Some(news) = told {
+            self.tell_round(news);
+        }
+    }
+
+    /// Tells of a round of one of several ledgers, and hands over if it says so.
+    fn tell_round(&mut self, news: News) {
+        let successor = news.records.iter().rev().find_map(|record| match &record.event {
+            Event::LedgerHandsOver { to, .. } => Some(to.clone()),
+            _ => None,
+        });
         self.tell(news, None);
+        if let Some(to) = successor {
+            tracing::info!(to, "this ledger hands over");
+            self.give_up_lead(Ended::HandsOver(to));
+        }
     }
 
     fn give_up_lead(&mut self, ended: Ended) {
@@ -610,7 +648,10 @@ impl Engine {
         let audited = refusals::audited(&command);
         let noted = refusals::noted(&command);
         let (fingerprint, is_note) = (Fingerprint::of(&actor, &command), noted.is_some());
+        // The log of a ledger that has no others now may have the reigns of those that it had.
+        let leads_nobody = self.lead.is_none() && matches!(command, Command::HandOver { .. });
         let decision = (self.decide)(&self.state, &actor, command, round.now);
+        let decision = decision.and_then(|decision| if leads_nobody { Err(without_others()) } else { Ok(decision) });
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
             if self.lead.is_some() && actor != Actor::Ledger {
@@ -846,6 +887,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// The answer of a ledger that is alone to a command that only one of several can obey.
+fn without_others() -> Refusal {
+    Refusal::new(
+        RefusalCode::Conflict,
+        "this ledger has no others that it could hand over to (`replication` is `alone`)",
+    )
 }
 
 impl News {

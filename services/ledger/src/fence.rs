@@ -134,6 +134,11 @@ impl Fence {
         self.epoch
     }
 
+    /// Whether this ledger leads others.
+    pub(crate) fn is_of_several(&self) -> bool {
+        self.lease.is_some()
+    }
+
     /// Why nothing may be answered now; `None` if it may.
     pub(crate) fn objection(&self) -> Option<Refusal> {
         let message = match &*self.standing.borrow() {

@@ -1,7 +1,13 @@
 //! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees them.
 
-use crate::{contents::Contents, handle::EngineHandle, queries::Queries, work::refusal};
-use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
+use crate::{
+    contents::Contents,
+    fence::{Fence, FenceError, patiently},
+    handle::EngineHandle,
+    queries::Queries,
+    work::refusal,
+};
+use muster_bus::{BusError, Message, Request, RequestStream, SharedBus, Subscription};
 use muster_schemas::{
     codec::CodecError,
     command::{CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
@@ -41,12 +47,17 @@ impl Door {
     }
 }
 
-/// Serves all subjects of the ledger until `shutdown`. Once this returns, requests reach it.
+/// Serves all subjects of the ledger until `shutdown`. Once this returns, requests reach it. Whoever waits for the
+/// answer of an earlier ledger then learns that this one answers.
+///
+/// A ledger that leads no longer, and does not know it yet, may be listening still. So no request is shared with others:
+/// what only that one got would wait there.
 ///
 /// # Errors
 /// If the bus does not let it serve them.
 pub(crate) async fn start(
     bus: &SharedBus,
+    fence: &Fence,
     engine: &EngineHandle,
     queries: &Arc<Queries>,
     contents: &Arc<Contents>,
@@ -61,32 +72,71 @@ pub(crate) async fn start(
         ("muster.command.runner.*".to_owned(), Door::Runners),
     ];
     for (pattern, door) in doors {
-        let requests = bus.serve(&pattern).await?;
+        let requests = bus.serve_all(&pattern).await?;
         let engine = engine.clone();
         tasks.spawn(serve(requests, shutdown.clone(), move |request| command(&engine, door, request)));
     }
-    let requests = bus.serve("muster.command.heartbeat.*").await?;
+    let requests = bus.serve_all("muster.command.heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| heartbeat(&heart, request)));
-    let requests = bus.serve("muster.command.runner-heartbeat.*").await?;
+    let requests = bus.serve_all("muster.command.runner-heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
-    let requests = bus.serve("muster.command.content.*").await?;
+    let requests = bus.serve_all("muster.command.content.*").await?;
     let (heart, contents) = (engine.clone(), Arc::clone(contents));
     // The envelope of a part takes some bytes as well.
     let max_bytes = bus.max_payload_bytes() / 2;
     tasks.spawn(serve(requests, shutdown.clone(), move |request| content(&heart, &contents, max_bytes, request)));
-    let requests = bus.serve(subjects::QUERY).await?;
+    let requests = bus.serve_all(subjects::QUERY).await?;
     let all = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&all, request)));
-    let requests = bus.serve(subjects::HEAD).await?;
+    let requests = bus.serve_all(subjects::HEAD).await?;
     let queries = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| {
         // Whatever the message says: senders on this subject may learn nothing else.
         Arc::clone(&queries).answer(Query::Head, move |answer| reply(request, &answer));
     }));
+    tasks.spawn(tell_that_it_answers(Arc::clone(bus), fence.epoch(), shutdown.clone()));
+    if fence.is_of_several() {
+        let others = bus.subscribe(subjects::REIGN).await?;
+        let (fence, shutdown) = (fence.clone(), shutdown.clone());
+        tasks.spawn(async move {
+            shutdown.run_until_cancelled(heed_later_reigns(others, fence)).await;
+        });
+    }
     tasks.close();
     Ok(tasks)
+}
+
+/// Says that this ledger answers, now and whenever requests may have been lost because the bus was interrupted.
+async fn tell_that_it_answers(bus: SharedBus, epoch: u64, shutdown: CancellationToken) {
+    let mut interruptions = bus.interruptions();
+    let message = match Message::encode(&epoch) {
+        Ok(message) => message,
+        Err(error) => return tracing::error!(%error, "callers are not told that this ledger answers"),
+    };
+    let telling = async {
+        loop {
+            let told = patiently("telling that this ledger answers", || bus.publish(subjects::REIGN, message.clone()));
+            if let Err(error) = told.await {
+                return tracing::warn!(%error, "callers are not told that this ledger answers; they ask again later");
+            }
+            if interruptions.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    shutdown.run_until_cancelled(telling).await;
+}
+
+/// Ends the reign of a ledger that has been replaced and cannot learn it from the stream: its refusals would come before the
+/// answers of its successor.
+async fn heed_later_reigns(mut others: Subscription, fence: Fence) {
+    while let Some(told) = others.next().await {
+        if told.message.decode::<u64>().is_ok_and(|epoch| epoch > fence.epoch()) {
+            return fence.lose(FenceError::AnotherWrites);
+        }
+    }
 }
 
 async fn serve(mut requests: RequestStream, shutdown: CancellationToken, handle: impl Fn(Request)) {

@@ -21,7 +21,8 @@ use std::{
 
 /// The most commands that wait while the fate of a round is unknown.
 const MAX_PARKED: usize = 4096;
-/// A ledger that stops does not wait longer than this for the fate of its last round.
+/// A ledger that stops does not wait longer than this for the fate of its last round, or for one that follows to have it:
+/// that takes milliseconds.
 const STOPS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Why a decide loop has ended.
@@ -30,6 +31,8 @@ pub(crate) enum Ended {
     Stopped,
     /// It leads no longer.
     SteppedDown,
+    /// It was told to let another ledger lead: the one of this name, or any.
+    HandsOver(Option<String>),
     /// A round that stands in the stream could not be written to the log, or the log cannot be read.
     LogFailed(String),
 }
@@ -46,15 +49,19 @@ pub(crate) struct Lead<N> {
     reign: Reign,
     /// A round whose fate is unknown.
     doubt: Option<InFlight<N>>,
+    /// News of a round that stands and is in this log, which wait until a ledger that follows has it too, and since when.
+    withheld: Option<(Place, N, Instant)>,
     /// Commands that arrived meanwhile.
     parked: VecDeque<Work>,
+    /// Whether it was said that news wait for long.
+    has_complained: bool,
     /// Why it is over, if it is.
     over: Option<Ended>,
 }
 
 impl<N> Lead<N> {
     pub(crate) fn new(reign: Reign) -> Self {
-        Self { reign, doubt: None, parked: VecDeque::new(), over: None }
+        Self { reign, doubt: None, withheld: None, parked: VecDeque::new(), has_complained: false, over: None }
     }
 
     /// Whether this ledger leads no longer.
@@ -65,6 +72,37 @@ impl<N> Lead<N> {
     /// Whether the fate of a round is unknown.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.doubt.is_some()
+    }
+
+    /// Whether news wait until a ledger that follows has their round.
+    pub(crate) fn is_withholding(&self) -> bool {
+        self.withheld.is_some()
+    }
+
+    /// The news of a round that stands at a place and is in this log, unless they have to wait for a ledger that follows.
+    pub(crate) fn unless_withheld(&mut self, place: Place, news: N, now: Instant) -> Option<N> {
+        if self.reign.is_copied(place) {
+            return Some(news);
+        }
+        tracing::debug!(%place.position, "answers wait until another ledger has their round");
+        self.withheld = Some((place, news, now));
+        None
+    }
+
+    /// The news that have waited, once a ledger that follows has their round. A ledger that stops does not wait for ever:
+    /// whoever asked gets no answer, and a retry finds it.
+    pub(crate) fn take_withheld(&mut self, now: Instant, is_told_to_stop: bool) -> Option<N> {
+        let (place, news, since) = self.withheld.take()?;
+        if self.reign.is_copied(place) {
+            return Some(news);
+        }
+        let is_long = now.saturating_duration_since(since) >= STOPS_WITHIN;
+        if is_long && !self.has_complained {
+            tracing::warn!("no ledger that follows has the last round: answers wait (`wait_for_standby`)");
+        }
+        self.has_complained = is_long;
+        self.withheld = (!is_long || !is_told_to_stop).then_some((place, news, since));
+        None
     }
 
     /// Whether commands wait here.
@@ -150,11 +188,14 @@ impl<N> Lead<N> {
         self.over = Some(ended);
     }
 
-    /// Why the loop has ended, and the stream. One that was told to stop lets the others know, with the end of its log.
+    /// Why the loop has ended, and the stream. One that was told to stop, or to hand over, lets the others know, with the
+    /// end of its log.
     pub(crate) fn end(self, head: Head) -> (Ended, Box<dyn Rounds>) {
         let Self { mut reign, over, .. } = self;
-        if over.is_none() {
-            reign.yield_now(head);
+        match &over {
+            None => reign.yield_now(head, None),
+            Some(Ended::HandsOver(to)) => reign.yield_now(head, to.as_deref()),
+            Some(Ended::Stopped | Ended::SteppedDown | Ended::LogFailed(_)) => {}
         }
         (over.unwrap_or(Ended::Stopped), reign.end())
     }

@@ -61,6 +61,7 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::Configure { .. } => "configure",
         Command::DrainNodes { .. } => "drain_nodes",
         Command::SetPower { .. } => "set_power",
+        Command::HandOver { .. } => "hand_over",
         Command::ResumeNodes { .. } => "resume_nodes",
         Command::Reserve { .. } => "reserve",
         Command::ChangeReservation { .. } => "change_reservation",

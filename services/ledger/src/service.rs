@@ -1,6 +1,8 @@
 //! The ledger as a service.
 
+mod copies;
 mod member;
+mod reports;
 
 pub use member::serve_member;
 
@@ -89,6 +91,8 @@ pub async fn serve(
 pub(crate) struct Over {
     /// Whether the service may continue, as a ledger that follows.
     pub(crate) follows: bool,
+    /// Whether another ledger is to lead first.
+    pub(crate) hands_over: bool,
     /// The stream of rounds, if there was one.
     pub(crate) rounds: Option<Box<dyn Rounds>>,
     /// The result of the service if it does not continue.
@@ -172,7 +176,7 @@ pub(crate) async fn reign(
     );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
-    let intake = intake::start(bus, &handle, &queries, &contents, &closing).await?;
+    let intake = intake::start(bus, &fence, &handle, &queries, &contents, &closing).await?;
     let looking = tokio::spawn({
         let (bus, closing) = (Arc::clone(bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
@@ -220,10 +224,11 @@ pub(crate) async fn reign(
             return Ok(match ended {
                 Ended::LogFailed(why) => {
                     let outcome = Err(anyhow::anyhow!("the log cannot be used: {why}"));
-                    Over { follows: false, rounds: None, outcome }
+                    Over { follows: false, hands_over: false, rounds: None, outcome }
                 }
-                Ended::SteppedDown | Ended::Stopped => Over {
+                Ended::SteppedDown | Ended::HandsOver(_) | Ended::Stopped => Over {
                     follows: signed.is_ok(),
+                    hands_over: matches!(ended, Ended::HandsOver(_)),
                     rounds: Some(rounds),
                     outcome: signed.context("signing the end of the log"),
                 },
@@ -245,9 +250,14 @@ pub(crate) async fn reign(
     drop(queries);
     Ok(match end {
         // Another of several ledgers writes the stream that readers follow: this one follows.
-        End::Fenced(FenceError::AnotherWrites) if is_member => Over { follows: true, rounds, outcome: Ok(()) },
-        End::Fenced(error) => Over { follows: false, rounds, outcome: Err(error.into()) },
-        _ => Over { follows: false, rounds, outcome: signed.context("signing the end of the log") },
+        End::Fenced(FenceError::AnotherWrites) if is_member => {
+            Over { follows: true, hands_over: false, rounds, outcome: Ok(()) }
+        }
+        End::Fenced(error) => Over { follows: false, hands_over: false, rounds, outcome: Err(error.into()) },
+        _ => {
+            let outcome = signed.context("signing the end of the log");
+            Over { follows: false, hands_over: false, rounds, outcome }
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! Three ledgers, each a process of its own, on three NATS servers. Ledgers and servers are killed and paused while callers
-//! submit jobs. What callers were told is true, and all ledgers have the same history. How long callers waited is printed.
+//! submit jobs. What callers were told is true, every caller is told, and all ledgers have the same history. How long callers
+//! waited is printed.
 //!
 //! `MUSTER_CRASH_ROUNDS` is the number of faults, `MUSTER_CRASH_SEED` repeats the choices of a run.
 
@@ -9,8 +10,8 @@ mod support;
 
 use history::{Call, Outcome, contradictions};
 use muster_bus::{
-    LedgerClient, NatsBus, NatsConfig, NatsRounds,
-    rounds::{Next, Position, Rounds as _},
+    Bus as _, LedgerClient, NatsBus, NatsConfig, NatsRounds,
+    rounds::{Next, Position, RoundKind, Rounds as _},
     testing::NatsCluster,
 };
 use muster_ledger::{Config, Replication, limits::NoLimits, log::Log, serve_member};
@@ -19,7 +20,8 @@ use muster_schemas::{
     event::{Event, TraceContext},
     ids::{CommandId, Sequence},
     job::JobSpec,
-    subjects::ROUNDS_STREAM,
+    ledgers::{LedgerReport, LedgerRole},
+    subjects::{self, ROUNDS_STREAM},
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
@@ -55,7 +57,16 @@ async fn a_ledger() {
     let bus = NatsBus::connect(nats).await.unwrap();
     let config = Config { replication: Replication::Stream, name: name.to_owned(), ..config(Path::new(folder)) };
     let (ready, _is_ready) = oneshot::channel();
-    serve_member(bus, config, Arc::new(NoLimits), Box::new(rounds), ready, CancellationToken::new()).await.unwrap();
+    let shutdown = CancellationToken::new();
+    let mut told = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
+    tokio::spawn({
+        let shutdown = shutdown.clone();
+        async move {
+            told.recv().await;
+            shutdown.cancel();
+        }
+    });
+    serve_member(bus, config, Arc::new(NoLimits), Box::new(rounds), ready, shutdown).await.unwrap();
 }
 
 /// What is done to the heads.
@@ -89,7 +100,9 @@ impl Heads {
     async fn start() -> Self {
         let servers = NatsCluster::start().await;
         let bus = NatsBus::connect(servers.config()).await.unwrap();
-        let client = LedgerClient::new(bus).with_patience(PATIENCE);
+        // An attempt lasts as long as a caller waits at all: without the word of the ledger that answers now, whoever had
+        // asked one that is gone would get no answer.
+        let client = LedgerClient::new(bus).with_patience(PATIENCE).with_attempts_of(PATIENCE);
         let mut heads = Self { servers, folder: tempfile::tempdir().unwrap(), ledgers: BTreeMap::new(), client };
         let [first, others @ ..] = NAMES;
         heads.launch(first);
@@ -316,6 +329,8 @@ async fn suffer_all(faults: &[Fault], mut random: SmallRng) {
         calls.iter().filter(|call| call.id.is_some()).count(),
         jobs.len()
     );
+    let unanswered: Vec<&Call> = calls.iter().filter(|call| call.id.is_none()).collect();
+    assert!(unanswered.is_empty(), "these were on their way when a ledger or a server failed: {unanswered:?}");
     // There are no nodes, so nothing runs.
     let marks = jobs.iter().map(|(id, _)| (id.clone(), 1)).collect();
     let found = contradictions(&calls, &Outcome { jobs, marks, heads: heads.ends().await });
@@ -343,4 +358,104 @@ async fn history_is_one_through_many_faults() {
     let rounds = std::env::var("MUSTER_CRASH_ROUNDS").ok().map_or(20, |text| text.parse().expect("a number"));
     let faults: Vec<Fault> = (0..rounds).map(|_| FAULTS[random.random_range(0..FAULTS.len())]).collect();
     suffer_all(&faults, random).await;
+}
+
+/// What the ledgers have reported last, by name.
+struct Reports {
+    /// Reports are heard as long as this lives.
+    _bus: Arc<NatsBus>,
+    heard: muster_bus::Subscription,
+    last: BTreeMap<String, LedgerReport>,
+}
+
+impl Reports {
+    async fn of(heads: &Heads) -> Self {
+        let bus = NatsBus::connect(heads.servers.config()).await.unwrap();
+        let heard = bus.subscribe(subjects::LEDGER_REPORTS).await.unwrap();
+        Self { _bus: bus, heard, last: BTreeMap::new() }
+    }
+
+    /// Waits until these ledgers have these roles, and all that follow have everything.
+    async fn become_these(&mut self, roles: &[(&str, LedgerRole)]) {
+        let begun = Instant::now();
+        loop {
+            let is_so = |(name, role): &(&str, LedgerRole)| {
+                let report = self.last.get(*name);
+                report.is_some_and(|report| {
+                    report.role == *role && (*role == LedgerRole::Stopped || report.lag == Some(0))
+                })
+            };
+            if roles.iter().all(is_so) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{roles:?}: {:#?}", self.last);
+            let heard = tokio::time::timeout(PATIENCE, self.heard.next()).await;
+            let report: LedgerReport = heard.expect("a report").expect("the bus is open").message.decode().unwrap();
+            self.last.insert(report.name.clone(), report);
+        }
+    }
+}
+
+/// What follows each end of a reign in the stream: whose reign ended, and the next message.
+async fn after_each_end(heads: &Heads) -> Vec<(String, RoundKind, String)> {
+    let mut rounds = NatsRounds::connect(&heads.servers.config()).await.unwrap();
+    let read = move || {
+        let (mut at, mut ended, mut found) = (Position(0), None, Vec::new());
+        while let Next::Message(place, message) = rounds.next(at, Duration::ZERO) {
+            let header = message.header;
+            if let Some(ledger) = ended.take() {
+                found.push((ledger, header.kind, header.ledger.clone()));
+            }
+            ended = (header.kind == RoundKind::Yield).then_some(header.ledger);
+            at = place;
+        }
+        found
+    };
+    tokio::task::spawn_blocking(read).await.unwrap()
+}
+
+/// M-LOG-19: the ledger that is named leads next, and one that is stopped by SIGTERM hands over by itself: in the stream the end of
+/// a reign is followed by the next claim. All callers are answered meanwhile, and each ledger reports what it does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_lead_is_handed_over_under_load() {
+    let mut heads = Heads::start().await;
+    let mut reports = Reports::of(&heads).await;
+    let [first, second, third] = NAMES;
+    let follow = |name| (name, LedgerRole::Standby);
+    let lead = |name| (name, LedgerRole::Leader);
+    reports.become_these(&[lead(first), follow(second), follow(third)]).await;
+    let calls = Calls::default();
+    let making = tokio::spawn(calls.clone().make(heads.client.clone()));
+    calls.answered_after(Instant::now()).await;
+
+    for (from, to) in [(first, third), (third, second)] {
+        let command = Wish::HandOver { to: Some(to.to_owned()) };
+        let answer = heads.client.command(root(), TraceContext::default(), command).await.unwrap();
+        assert!(answer.result.is_ok(), "{answer:?}");
+        reports.become_these(&[lead(to), follow(from)]).await;
+        calls.answered_after(Instant::now()).await;
+    }
+
+    heads.signal(second, nix::sys::signal::Signal::SIGTERM);
+    reports.become_these(&[(second, LedgerRole::Stopped)]).await;
+    calls.answered_after(Instant::now()).await;
+    let mut stopped = heads.ledgers.remove(second).unwrap();
+    assert!(stopped.wait().unwrap().success());
+    let ends = after_each_end(&heads).await;
+    let planned: Vec<_> = ends.iter().map(|(from, kind, to)| (&from[..], *kind, &to[..])).collect();
+    assert_eq!(planned[..2], [(first, RoundKind::Claim, third), (third, RoundKind::Claim, second)]);
+    let (from, kind, to) = planned[2];
+    assert!(from == second && kind == RoundKind::Claim && to != second, "{planned:?}");
+    heads.launch(second);
+    reports.become_these(&[follow(second)]).await;
+
+    calls.stop.store(true, Ordering::Relaxed);
+    making.await.unwrap();
+    let calls = calls.done.lock().unwrap().clone();
+    let unanswered: Vec<&Call> = calls.iter().filter(|call| call.id.is_none()).collect();
+    assert!(unanswered.is_empty(), "{unanswered:?}");
+    let jobs = heads.jobs().await;
+    let marks = jobs.iter().map(|(id, _)| (id.clone(), 1)).collect();
+    let found = contradictions(&calls, &Outcome { jobs, marks, heads: heads.ends().await });
+    assert!(found.is_empty(), "{found:#?}");
 }

@@ -5,11 +5,11 @@ mod support;
 
 use muster_bus::{
     LedgerClient, LocalBus, SharedBus,
-    rounds::{Next, Outcome, Position, RoundMessage, Rounds, StreamInfo},
+    rounds::{Next, Outcome, Position, RoundKind, RoundMessage, Rounds, StreamInfo},
 };
 use muster_ledger::{Config, Replication, limits::NoLimits, serve_member};
 use muster_schemas::{
-    command::{CommandEnvelope, Query, QueryAnswer},
+    command::{Command, CommandEnvelope, Query, QueryAnswer},
     event::{Event, TraceContext},
     ids::{CommandId, Sequence},
     time::Timestamp,
@@ -180,4 +180,96 @@ async fn a_new_stream_is_taken_over_by_nobody_but_a_person() {
     client.query(&Query::Head).await.unwrap();
     assert_eq!(reigns(&client).await.len(), 2);
     one.stop().await;
+}
+
+/// M-LOG-19: a ledger that is told to hand over ends its reign in the stream, and the one that was named leads next, without a
+/// message between. A retry of the command gets its first answer from the new leader, and does not end that reign too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_that_is_named_leads_next() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let (bus, stream): (SharedBus, _) = (LocalBus::new(), Stream::default());
+    let client = LedgerClient::new(bus.clone());
+    let mut members = Vec::new();
+    for (name, folder) in ["one", "two", "three"].into_iter().zip(&folders) {
+        if name != "one" {
+            give_key(folders[0].path(), folder.path());
+        }
+        members.push(Member::start(&bus, &stream, member_config(folder.path(), name)).await);
+        client.query(&Query::Head).await.unwrap();
+    }
+    for (at, name) in ["three", "two", "one"].into_iter().enumerate() {
+        let envelope = CommandEnvelope {
+            id: CommandId::new_now(),
+            actor: root(),
+            trace: TraceContext::default(),
+            command: Command::HandOver { to: Some(name.to_owned()) },
+        };
+        let answer = client.send(&envelope).await.unwrap();
+        assert!(answer.result.is_ok(), "{answer:?}");
+        assert_eq!(client.send(&envelope).await.unwrap(), answer);
+        let reigns = reigns(&client).await;
+        assert_eq!((reigns.len(), &reigns[at + 1].1[..]), (at + 2, name), "{reigns:?}");
+    }
+    let refused = client.command(root(), TraceContext::default(), Command::HandOver { to: Some("one".into()) }).await;
+    assert!(refused.unwrap().result.unwrap_err().message.contains("leads already"));
+    for member in members {
+        member.stop().await;
+    }
+    let kinds: Vec<RoundKind> = stream.messages.0.lock().unwrap().iter().map(|message| message.header.kind).collect();
+    let ends: Vec<_> =
+        kinds.windows(2).filter(|pair| pair[0] == RoundKind::Yield).take(3).map(|pair| pair[1]).collect();
+    assert_eq!(ends, [RoundKind::Claim; 3]);
+}
+
+/// M-LOG-19: a ledger without others has nobody to hand over to, also if it once had.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_is_alone_cannot_hand_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let hand_over = || Command::HandOver { to: None };
+    let bus: SharedBus = LocalBus::new();
+    let client = LedgerClient::new(bus.clone());
+    let member = Member::start(&bus, &Stream::default(), member_config(folder.path(), "one")).await;
+    client.query(&Query::Head).await.unwrap();
+    member.stop().await;
+    let alone = Ledger::start(config(folder.path())).await;
+    let answer = alone.client.command(root(), TraceContext::default(), hand_over()).await.unwrap();
+    assert!(answer.result.unwrap_err().message.contains("no others"));
+    alone.stop().await;
+}
+
+/// M-LOG-20: with `wait_for_standby` nothing is answered that no other ledger has on disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_wait_for_a_ledger_that_follows() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (bus, stream): (SharedBus, _) = (LocalBus::new(), Stream::default());
+    let waiting = |folder: &Path, name| Config { wait_for_standby: true, cluster: None, ..member_config(folder, name) };
+    // The cluster is configured while the ledger need not wait.
+    let client = LedgerClient::new(bus.clone());
+    let one = Member::start(&bus, &stream, member_config(first.path(), "one")).await;
+    client.query(&Query::Head).await.unwrap();
+    one.stop().await;
+
+    let one = Member::start(&bus, &stream, waiting(first.path(), "one")).await;
+    let QueryAnswer::Head { last, .. } = client.query(&Query::Head).await.unwrap() else { panic!("no head") };
+    let envelope = CommandEnvelope {
+        id: CommandId::new_now(),
+        actor: root(),
+        trace: TraceContext::default(),
+        command: submission(2),
+    };
+    let hasty = client.clone().with_patience(Duration::from_millis(1500));
+    assert!(hasty.send(&envelope).await.is_err(), "no other ledger has it");
+    let answer = client.query(&Query::Head).await.unwrap();
+    assert!(matches!(answer, QueryAnswer::Head { last: now, .. } if now == last), "{answer:?}");
+
+    give_key(first.path(), second.path());
+    let two = Member::start(&bus, &stream, waiting(second.path(), "two")).await;
+    let answer = client.send(&envelope).await.unwrap();
+    assert!(answer.result.is_ok(), "{answer:?}");
+    let kept =
+        muster_ledger::log::Log::open_read_only(&second.path().join("ledger/log")).unwrap().head().unwrap().sequence;
+    assert!(kept >= answer.sequence, "{kept}");
+    assert_eq!(reigns(&client).await.len(), 2, "the leader has gone on leading meanwhile");
+    one.stop().await;
+    two.stop().await;
 }

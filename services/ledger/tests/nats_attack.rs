@@ -30,10 +30,13 @@ const SECRET: &str = "the-password-of-ann";
 const MARK: &str = "hostile";
 const STREAMS: [&str; 5] = ["MUSTER_LOG", "MUSTER_EVENTS", "MUSTER_NOTIFY", "MUSTER_FILTERS", "MUSTER_CHECKS"];
 /// Subjects on which everything is tried, listening and sending.
-const SUBJECTS: [&str; 21] = [
+const SUBJECTS: [&str; 24] = [
     "muster.log",
     "muster.log-stored",
     "muster.log-claimed",
+    "muster.reign",
+    "muster.ledgers.head1",
+    "muster.rounds-kept",
     "muster.events.job.started.1",
     "muster.notify",
     "muster.filters",
@@ -64,11 +67,11 @@ struct Role {
 const ROLES: [Role; 5] = [
     Role { user: "integration", hears: &[], says: &[] },
     Role { user: "planner-external", hears: &["muster.planner.external"], says: &[] },
-    Role { user: "executor-node1", hears: &["muster.node.node1.order"], says: &[] },
-    Role { user: "notifier", hears: &[], says: &["muster.command.notifier"] },
+    Role { user: "executor-node1", hears: &["muster.node.node1.order", "muster.reign"], says: &[] },
+    Role { user: "notifier", hears: &["muster.reign"], says: &["muster.command.notifier"] },
     Role {
         user: "accounting",
-        hears: &["muster.log-stored", "muster.accounting.usage"],
+        hears: &["muster.log-stored", "muster.accounting.usage", "muster.reign"],
         says: &["muster.command.query"],
     },
 ];

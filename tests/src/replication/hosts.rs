@@ -464,7 +464,10 @@ impl Hosts {
         self.next_id += 1;
         let id = CommandId(uuid_of(self.next_id));
         let actor = Actor::User(Owner { user: "root".into(), uid: 0, gid: 0 });
-        let command = if self.chance(3) {
+        let command = if self.chance(30) {
+            let to = self.random.random_bool(0.5).then(|| NAMES[self.random.random_range(0..NAMES.len())].to_owned());
+            Command::HandOver { to }
+        } else if self.chance(3) {
             Command::Cancel { jobs: JobSelection::Ids(vec![JobId::job(self.random.random_range(1..200))]) }
         } else {
             let jobs = self.random.random_range(1..4);
@@ -490,6 +493,7 @@ impl Hosts {
     pub(super) fn check_end(mut self) -> Result<Report, String> {
         self.report.unknown = self.shared.with(|stream| stream.unknown);
         self.report.reigns = self.truth.reigns;
+        self.report.handed_over = self.truth.handed_over;
         let has_stopped = |host: &&Host| matches!(host.member.as_ref().map(Member::role), Some(Role::Stopped(_)));
         self.report.alarms = self.hosts.iter().filter(has_stopped).count() as u64;
         let mut leaders = 0;

@@ -31,6 +31,8 @@ pub struct Report {
     pub acknowledged: u64,
     /// Reigns that began.
     pub reigns: u64,
+    /// Reigns that were ended by their ledgers, which handed over.
+    pub handed_over: u64,
     /// Ledgers that were stopped.
     pub crashes: u64,
     /// Ledgers that stood still.
@@ -54,6 +56,7 @@ impl Report {
     pub fn add(&mut self, other: Self) {
         self.acknowledged += other.acknowledged;
         self.reigns += other.reigns;
+        self.handed_over += other.handed_over;
         self.crashes += other.crashes;
         self.pauses += other.pauses;
         self.elections += other.elections;

@@ -10,10 +10,14 @@ pub(super) struct Truth {
     hashes: BTreeMap<u64, [u8; 32]>,
     last: u64,
     reign: Option<(u64, String)>,
+    /// Whether that reign was ended by its ledger.
+    is_over: bool,
     highest_epoch: u64,
     /// Claims that nobody may heed.
     void: Vec<(u64, String)>,
     pub(super) reigns: u64,
+    /// Reigns that were ended by their ledgers.
+    pub(super) handed_over: u64,
 }
 
 impl Truth {
@@ -44,10 +48,16 @@ impl Truth {
             self.highest_epoch = header.epoch;
             self.reigns += 1;
             self.reign = Some((header.epoch, header.ledger.clone()));
+            self.is_over = false;
         } else if self.void.contains(&(header.epoch, header.ledger.clone())) {
             return Err(format!("{what}: its claim came before everything in front of it was applied"));
         } else if self.reign.as_ref() != Some(&(header.epoch, header.ledger.clone())) {
             return Err(format!("{what}: the reign is {:?}", self.reign));
+        } else if self.is_over {
+            return Err(format!("{what}: the ledger has ended its reign"));
+        } else if header.kind == RoundKind::Yield {
+            self.is_over = true;
+            self.handed_over += 1;
         }
         if !is_next {
             return Err(format!("{what}: it does not continue record {}", self.last));

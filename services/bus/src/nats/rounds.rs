@@ -10,7 +10,7 @@
 use super::{NatsConfig, connection, headers};
 use crate::{
     BusError,
-    rounds::{Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds, StreamInfo},
+    rounds::{Keepers, Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds, StreamInfo},
 };
 use async_nats::{
     Client, HeaderMap,
@@ -20,6 +20,7 @@ use async_nats::{
         context::{CreateStreamErrorKind, GetStreamErrorKind, PublishError, PublishErrorKind},
         message::{PublishMessage, StreamMessage},
         publish::PublishAck,
+        response::Response,
         stream::{Config, DiscardPolicy, LastRawMessageErrorKind, Placement, RetentionPolicy, StorageType},
     },
 };
@@ -29,6 +30,7 @@ use muster_schemas::{
     subjects::{ROUNDS_STREAM, ROUNDS_SUBJECT},
     time::Timestamp,
 };
+use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, pin::pin, time::Duration};
 use tokio::{
     runtime::Handle,
@@ -345,6 +347,61 @@ impl Rounds for NatsRounds {
         let until = Instant::now() + MADE_WITHIN;
         let runtime = self.runtime.clone();
         runtime.block_on(async { timeout_at(until, self.find()).await.unwrap_or_else(|_| Err(AWAY.to_owned())) })
+    }
+
+    fn keepers(&self) -> Option<Box<dyn Keepers>> {
+        Some(Box::new(NatsKeepers { jetstream: self.jetstream.clone(), runtime: self.runtime.clone() }))
+    }
+}
+
+/// The servers that keep the stream, asked beside its messages.
+struct NatsKeepers {
+    jetstream: jetstream::Context,
+    runtime: Handle,
+}
+
+/// Asks the leader of a stream to step down.
+#[derive(Serialize)]
+struct StepDown {
+    placement: Preferred,
+}
+
+/// Which server leads next.
+#[derive(Serialize)]
+struct Preferred {
+    preferred: String,
+}
+
+/// The answer to [`StepDown`].
+#[derive(Deserialize)]
+struct SteppedDown {
+    success: bool,
+}
+
+impl Keepers for NatsKeepers {
+    fn lead_elsewhere(&mut self, than: &str) -> Result<Option<String>, String> {
+        self.runtime.clone().block_on(self.led_elsewhere(than))
+    }
+}
+
+impl NatsKeepers {
+    async fn led_elsewhere(&self, than: &str) -> Result<Option<String>, String> {
+        let found = self.jetstream.get_stream(ROUNDS_STREAM).await.map_err(|error| error.to_string())?;
+        let cluster = found.cached_info().cluster.clone().unwrap_or_default();
+        if cluster.leader.as_deref() != Some(than) {
+            return Ok(None);
+        }
+        let Some(other) = cluster.replicas.into_iter().find(|peer| peer.current && !peer.offline) else {
+            return Ok(None);
+        };
+        let request = StepDown { placement: Preferred { preferred: other.name.clone() } };
+        let subject = format!("STREAM.LEADER.STEPDOWN.{ROUNDS_STREAM}");
+        let answer = self.jetstream.request(subject, &request).await.map_err(|error| error.to_string())?;
+        match answer {
+            Response::Ok(SteppedDown { success: true }) => Ok(Some(other.name)),
+            Response::Ok(SteppedDown { success: false }) => Err(format!("{than} does not step down")),
+            Response::Err { error } => Err(error.to_string()),
+        }
     }
 }
 

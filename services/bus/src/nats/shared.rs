@@ -13,6 +13,8 @@ pub(super) struct Core {
     pub jetstream: jetstream::Context,
     /// Counts connections: it changes when the client loses the server and finds it again.
     pub connections: watch::Receiver<u64>,
+    /// Counts how often a ledger has said that it answers from now on.
+    pub reigns: watch::Receiver<u64>,
     pub streams: Streams,
     pub replies: mpsc::UnboundedSender<Outgoing>,
     pub config: NatsConfig,

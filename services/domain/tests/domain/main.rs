@@ -26,6 +26,7 @@ mod planning;
 mod plans;
 mod power;
 mod properties;
+mod reigns;
 mod requests;
 mod runs;
 mod shared_nodes;

@@ -1,8 +1,8 @@
 //! The OpenAPI document of the API.
 
 use super::{
-    accounts, agents, commands, crontabs, described, document::Complete, events, filters, jobs, lists, log, plans,
-    reservations, state, steps, system, triggers,
+    accounts, agents, commands, crontabs, described, document::Complete, events, filters, jobs, ledgers, lists, log,
+    plans, reservations, state, steps, system, triggers,
 };
 use axum::{
     http::header,
@@ -108,6 +108,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::info,
         state::usage,
         state::statistics,
+        ledgers::list,
+        ledgers::hand_over,
         events::stream,
         log::records,
         log::verify,

@@ -1,6 +1,6 @@
 //! A ledger that leads, towards the stream.
 
-use super::{GIVE_UP_AFTER, Lease, RENEW_EVERY};
+use super::{Copies, GIVE_UP_AFTER, Lease, RENEW_EVERY, WAIT_FOR_COPY, YIELD_TRIES};
 use crate::log::{Head, Place, Sealed};
 use bytes::Bytes;
 use muster_bus::rounds::{Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds};
@@ -70,6 +70,8 @@ pub(crate) struct Reign {
     position: Position,
     lease: Lease,
     proven: Instant,
+    /// What ledgers that follow have, if answers wait for one of them.
+    copies: Option<Copies>,
 }
 
 impl Reign {
@@ -83,7 +85,18 @@ impl Reign {
     ) -> Self {
         let lease = Lease::default();
         lease.renew(tried);
-        Self { rounds, author, stream_created, position, lease, proven: tried }
+        Self { rounds, author, stream_created, position, lease, proven: tried, copies: None }
+    }
+
+    /// Lets answers wait until a ledger that follows has their round.
+    pub(crate) fn with_copies(self, copies: Option<Copies>) -> Self {
+        Self { copies, ..self }
+    }
+
+    /// Whether what stands at this place may be told. If that has to wait for a ledger that follows, it does so for a short
+    /// time.
+    pub(crate) fn is_copied(&self, place: Place) -> bool {
+        self.copies.as_ref().is_none_or(|copies| copies.wait_for(place, WAIT_FOR_COPY))
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -142,12 +155,21 @@ impl Reign {
         Place { created: self.stream_created, position: self.position }
     }
 
-    /// Ends the reign, so that others need not wait for the lease to end. If that fails, they wait.
-    pub(crate) fn yield_now(&mut self, head: Head) {
+    /// Ends the reign, so that others need not wait for the lease to end: the ledger of a name leads next, or any. If
+    /// that fails, they wait.
+    pub(crate) fn yield_now(&mut self, head: Head, to: Option<&str>) {
         self.lease.drop_it();
-        let message = self.author.message(RoundKind::Yield, head, head, Vec::new());
-        if let Outcome::Stands(position) = self.rounds.append(self.position, &message) {
-            self.position = position;
+        let body = to.map(|name| name.as_bytes().to_vec()).unwrap_or_default();
+        let message = self.author.message(RoundKind::Yield, head, head, body);
+        for _ in 0..YIELD_TRIES {
+            match self.rounds.append(self.position, &message) {
+                Outcome::Stands(position) => {
+                    self.position = position;
+                    return;
+                }
+                Outcome::Beaten { .. } => return,
+                Outcome::Unknown(_) => {}
+            }
         }
     }
 

@@ -69,8 +69,14 @@ pub(crate) struct Standby {
     highest_epoch: u64,
     /// When the last message came.
     heard: Instant,
-    /// Whether the leader has ended its reign itself.
+    /// Whether the leader has ended its reign itself, and this ledger may lead.
     is_vacant: bool,
+    /// Whether the leader has named this ledger to lead next.
+    is_named: bool,
+    /// Whether this ledger has handed over, and lets others lead first.
+    holds_back: bool,
+    /// Whether everything that the stream had when it was looked at is applied.
+    is_at_end: bool,
     was_away: bool,
     claim: Option<Claim>,
     won: Option<Won>,
@@ -104,11 +110,40 @@ impl Standby {
             highest_epoch,
             heard: now,
             is_vacant: false,
+            is_named: false,
+            holds_back: false,
+            is_at_end: false,
             was_away: false,
             claim: None,
             won: None,
             complaint: None,
         })
+    }
+
+    /// A ledger that has just handed over: it leads again only if nobody else does.
+    pub(crate) fn holding_back(self) -> Self {
+        Self { holds_back: true, ..self }
+    }
+
+    /// The epoch of the reign that it follows; 0 if it knows none.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.opened.state.epoch()
+    }
+
+    /// Up to where its log has what the stream has; `None` if it has not found its place yet.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.created.map(|created| Place { created, position: self.position })
+    }
+
+    /// Whether everything that the stream had when it was looked at last is applied.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// How many messages of the stream it has not applied yet; `None` if the stream cannot be asked.
+    pub(crate) fn lag(&mut self) -> Option<u64> {
+        let info = self.rounds.info().ok()?;
+        (Some(info.created) == self.created).then(|| info.last.0.saturating_sub(self.position.0))
     }
 
     /// The end of this ledger's log.
@@ -145,10 +180,12 @@ impl Standby {
         }
         match self.rounds.next(self.position, wait) {
             Next::Message(position, message) => {
+                self.is_at_end = false;
                 self.came_back(now);
                 self.follow(position, &message, now)
             }
             Next::Nothing => {
+                self.is_at_end = true;
                 self.came_back(now);
                 self.perhaps_claim(now, wall)
             }
@@ -169,8 +206,8 @@ impl Standby {
         let hash = blake3::hash(self.name.as_bytes());
         let [high, low, ..] = *hash.as_bytes();
         let share = u32::from(u16::from_be_bytes([high, low]));
-        let spread = SPREAD * share / u32::from(u16::MAX);
-        let patience = if self.is_vacant { Duration::ZERO } else { LEASE + MARGIN };
+        let spread = if self.is_named { Duration::ZERO } else { SPREAD * share / u32::from(u16::MAX) };
+        let patience = if self.is_vacant && !self.holds_back { Duration::ZERO } else { LEASE + MARGIN };
         self.heard + patience + spread
     }
 
@@ -242,7 +279,10 @@ impl Standby {
             }
             self.take(at, message)?;
             self.is_unproven = false;
-            self.is_vacant = header.kind == RoundKind::Yield;
+            let is_over = header.kind == RoundKind::Yield;
+            self.is_named = is_over && message.body == self.name.as_bytes();
+            self.is_vacant = is_over && (message.body.is_empty() || self.is_named);
+            self.holds_back &= header.ledger == self.name;
         }
         self.at_position = Some(header.after);
         self.highest_epoch = self.highest_epoch.max(header.epoch);
@@ -306,7 +346,8 @@ impl Standby {
             };
         }
         self.check_reign(at, header)?;
-        if message.body.is_empty() && !header.has_records() {
+        let has_nothing_for_the_log = message.body.is_empty() || header.kind == RoundKind::Yield;
+        if has_nothing_for_the_log && !header.has_records() {
             return Ok(());
         }
         let damaged = |why: &str| StreamFault::Damaged { at, why: why.to_owned() };

@@ -1,14 +1,17 @@
 //! One of several ledgers as a service: it follows until it leads, and follows again when it leads no longer.
 
-use super::{close, is_missing_or_empty, join, open, reign};
+use super::{
+    close, copies, is_missing_or_empty, join, open, reign,
+    reports::{Reporter, Standing},
+};
 use crate::{
     config::Config,
     fence::Fence,
     limits::TemplateLimits,
-    log::{Head, body::Body},
+    log::{Head, Place, body::Body},
     notary::Notary,
     opened::Opened,
-    replication::{Peers, Standby, Step, StreamFault},
+    replication::{Copies, Peers, Standby, Step, StreamFault},
     signing::Signer,
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
@@ -18,11 +21,12 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use muster_bus::{
     Message, Request, SharedBus,
-    rounds::{Next, Position, Rounds},
+    rounds::{Keepers, Next, Position, Rounds},
 };
 use muster_schemas::{
     command::{Query, QueryAnswer, Refusal, RefusalCode},
     ids::Sequence,
+    ledgers::LedgerRole,
     subjects,
     time::Timestamp,
 };
@@ -42,8 +46,57 @@ const WAIT: Duration = Duration::from_millis(100);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// The largest page for another ledger.
 const MAX_PAGE_BYTES: usize = 4 << 20;
+/// How often a ledger that leads looks which server leads the stream.
+const STEER_EVERY: Duration = Duration::from_secs(10);
+/// How often a ledger that has not read everything yet asks the stream for its end.
+const ASK_FOR_LAG_EVERY: Duration = Duration::from_secs(1);
 /// How often a stream that cannot be reached is asked again at the start.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// What others are told of this ledger.
+#[derive(Clone, Default)]
+struct Told {
+    standing: watch::Sender<Standing>,
+    /// Up to where it has written its log while it follows.
+    kept: watch::Sender<Option<Place>>,
+}
+
+/// A task that ends when this is dropped.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// While this ledger leads, keeps the lead of the stream off the server of its own host, which has the same name.
+fn steer(mut keepers: Box<dyn Keepers>, name: String, told: Told) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut times = tokio::time::interval(STEER_EVERY);
+        times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            times.tick().await;
+            if told.standing.borrow().role != LedgerRole::Leader {
+                continue;
+            }
+            let (asked, host) = (keepers, name.clone());
+            let asking = tokio::task::spawn_blocking(move || {
+                let mut asked = asked;
+                (asked.lead_elsewhere(&host), asked)
+            });
+            let Ok((outcome, back)) = asking.await else { return };
+            keepers = back;
+            match outcome {
+                Ok(Some(server)) => {
+                    tracing::info!(server, "another NATS server is to lead the stream than the one of this host");
+                }
+                Ok(None) => {}
+                Err(error) => tracing::debug!(error, "the lead of the stream cannot be moved now"),
+            }
+        }
+    })
+}
 
 /// Runs one of several ledgers until `shutdown`; signals `ready` once it follows the stream. See
 /// [`serve`](crate::serve).
@@ -60,14 +113,25 @@ pub async fn serve_member(
 ) -> anyhow::Result<()> {
     config.check()?;
     let peers = Box::new(BusPeers { bus: Arc::clone(&bus), runtime: Handle::current() });
+    let told = Told::default();
+    let _steering = rounds.keepers().map(|keepers| AbortOnDrop(steer(keepers, config.name.clone(), told.clone())));
+    let reporter = Reporter::start(&bus, &config.name, told.standing.clone());
+    let copies = config.wait_for_standby.then(Copies::default);
+    let talking = copies.as_ref().map(|copies| {
+        let listening = copies::listen(Arc::clone(&bus), copies.clone());
+        (AbortOnDrop(listening), AbortOnDrop(copies::tell(Arc::clone(&bus), told.kept.subscribe())))
+    });
     let Some(begun) = begin(&config, rounds, peers, &shutdown).await? else { return Ok(()) };
     let storage = Arc::clone(&begun.0.storage);
+    reporter.knows(&storage);
     let answering = answer_others(&bus, &config.name, &storage, &shutdown).await?;
     // Nobody waits if the receiver is gone.
     let _ = ready.send(());
-    let outcome = follow_and_lead((&bus, &config, &limits), begun, &shutdown).await;
+    let outcome = follow_and_lead((&bus, &config, &limits), begun, (&told, copies), &shutdown).await;
+    drop(talking);
     answering.abort();
     let _ = answering.await;
+    reporter.stop().await;
     close(storage).await;
     outcome
 }
@@ -76,17 +140,24 @@ pub async fn serve_member(
 async fn follow_and_lead(
     (bus, config, limits): (&SharedBus, &Config, &Arc<dyn TemplateLimits>),
     (mut opened, mut rounds, mut peers): Begun,
+    (told, copies): (&Told, Option<Copies>),
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let storage = Arc::clone(&opened.storage);
     let mut promoted = config.promoted;
+    let mut holds_back = false;
     loop {
         let ends = (rounds, peers);
-        let Followed::Leads(lead) = follow(opened, &config.name, ends, promoted.take(), shutdown).await? else {
+        let standby = Standby::new(opened, &config.name, ends, promoted.take(), Instant::now())?;
+        let standby = if holds_back { standby.holding_back() } else { standby };
+        let Followed::Leads(lead) = follow(standby, told.clone(), shutdown).await? else {
             return Ok(());
         };
         let (led, lead, others) = *lead;
+        let lead = lead.with_copies(copies.clone());
+        told.standing.send_replace(Standing { role: LedgerRole::Leader, epoch: lead.epoch(), lag: Some(0) });
         let over = reign((bus, config, limits), led, Some(lead), &mut None, shutdown).await?;
+        holds_back = over.hands_over;
         match over.rounds {
             Some(stream) if over.follows && !shutdown.is_cancelled() => (rounds, peers) = (stream, others),
             _ => return over.outcome,
@@ -179,13 +250,8 @@ enum Followed {
 }
 
 /// Follows until this ledger leads, on a thread of its own.
-async fn follow(
-    opened: Opened,
-    name: &str,
-    ends: (Box<dyn Rounds>, Box<dyn Peers>),
-    promoted: Option<Sequence>,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<Followed> {
+async fn follow(standby: Standby, told: Told, shutdown: &CancellationToken) -> anyhow::Result<Followed> {
+    let opened = standby.opened();
     let storage = Arc::clone(&opened.storage);
     let cluster_id = storage.identity()?.cluster_id;
     let signer: Arc<Signer> = Arc::clone(&opened.signer);
@@ -197,14 +263,13 @@ async fn follow(
     let notary = Notary { storage, signer, cluster_id, head, fence: fence.clone(), witnessed }
         .start()
         .context("starting the notary")?;
-    let standby = Standby::new(opened, name, ends, promoted, Instant::now())?;
     let stop = shutdown.child_token();
     let (sender, mut followed) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())
         .spawn({
             let stop = stop.clone();
-            move || drop(sender.send(follow_here(standby, &head_sender, &stop)))
+            move || drop(sender.send(follow_here(standby, &head_sender, &told, &stop)))
         })
         .context("starting the thread of a ledger that follows")?;
     let result = tokio::select! {
@@ -230,15 +295,21 @@ async fn follow(
 fn follow_here(
     mut standby: Standby,
     head: &watch::Sender<Head>,
+    told: &Told,
     stop: &CancellationToken,
 ) -> Result<Followed, StreamFault> {
     tracing::info!(last = %standby.head().sequence, "this ledger follows");
+    let mut progress = Progress::default();
     loop {
         if stop.is_cancelled() {
             return Ok(Followed::Stopped);
         }
         let step = standby.step(Instant::now(), Timestamp::now(), WAIT)?;
         head.send_if_modified(|known| std::mem::replace(known, standby.head()) != standby.head());
+        let present = progress.look(&mut standby, Instant::now());
+        told.standing.send_if_modified(|known| std::mem::replace(known, present) != present);
+        let place = standby.place();
+        told.kept.send_if_modified(|known| std::mem::replace(known, place) != place);
         match step {
             Step::GoOn => {}
             Step::Wait(wait) => {
@@ -252,6 +323,28 @@ fn follow_here(
                 Err(back) => standby = *back,
             },
         }
+    }
+}
+
+/// How far a ledger that follows has come.
+#[derive(Default)]
+struct Progress {
+    has_caught_up: bool,
+    lag: Option<u64>,
+    /// When the stream was asked last.
+    asked: Option<Instant>,
+}
+
+impl Progress {
+    /// What the ledger does. The stream is asked for its end now and then, while there is always more to read.
+    fn look(&mut self, standby: &mut Standby, now: Instant) -> Standing {
+        if standby.is_at_end() {
+            (self.has_caught_up, self.lag, self.asked) = (true, Some(0), Some(now));
+        } else if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= ASK_FOR_LAG_EVERY) {
+            (self.lag, self.asked) = (standby.lag(), Some(now));
+        }
+        let role = if self.has_caught_up { LedgerRole::Standby } else { LedgerRole::Joining };
+        Standing { role, epoch: standby.epoch(), lag: self.lag }
     }
 }
 

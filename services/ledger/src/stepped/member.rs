@@ -206,8 +206,10 @@ impl Member {
         let before = std::mem::replace(&mut self.phase, Phase::Stopped("it changes its role".into()));
         let Phase::Leading(stepped, peers) = before else { return };
         let storage = Arc::clone(&stepped.storage);
-        let rounds = match stepped.into_engine().end() {
-            Ok((Ended::SteppedDown | Ended::Stopped, Some(rounds))) => rounds,
+        let (rounds, hands_over) = match stepped.into_engine().end() {
+            Ok((ended @ (Ended::SteppedDown | Ended::HandsOver(_) | Ended::Stopped), Some(rounds))) => {
+                (rounds, matches!(ended, Ended::HandsOver(_)))
+            }
             Ok((Ended::LogFailed(why), _)) => return self.stop(why),
             Ok((_, None)) => return self.stop("it had no stream"),
             Err(violation) => return self.stop(violation),
@@ -221,6 +223,7 @@ impl Member {
         })();
         let standby = opened.and_then(|opened| Ok(Standby::new(opened, &self.name, (rounds, peers), None, monotonic)?));
         match standby {
+            Ok(standby) if hands_over => self.phase = Phase::Following(Box::new(standby.holding_back())),
             Ok(standby) => self.phase = Phase::Following(Box::new(standby)),
             Err(why) => self.stop(format!("{why:#}")),
         }

@@ -572,6 +572,12 @@ const LEDGER: Section = Section {
             "",
             "The name of this ledger among several, such as that of its host: letters, digits, `-`, `_` and `.`, at most 64. It must not change.",
         ),
+        key(
+            "wait_for_standby",
+            Kind::Boolean,
+            "false",
+            "Whether answers wait until another ledger has what they say in its own log, on disk. It is the same in the files of all ledgers. While none of the others follows, nothing is decided.",
+        ),
     ],
 };
 
