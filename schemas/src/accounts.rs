@@ -118,6 +118,9 @@ pub struct ClassSpec {
     /// How much longer than other jobs a job of this class that makes way has between SIGTERM and SIGKILL, in seconds; 0 to
     /// 86,400.
     pub preemption_grace_seconds: u32,
+    /// Whether a running job of this class that makes way is suspended until the other gives its cores back. It keeps its
+    /// memory, GPUs and licences. A list of tasks, and a job inside a planning domain, ends as if this were not set.
+    pub suspends_preempted: bool,
 }
 
 /// Limits of jobs. Each component counts as one job, and so does each task of an array (SL-L-01).

@@ -61,6 +61,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         preempts: Vec::new(),
         cancels_preempted: false,
         preemption_grace_seconds: 0,
+        suspends_preempted: false,
     };
     vec![
         Event::AccountsChanged {

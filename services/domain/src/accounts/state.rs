@@ -186,6 +186,13 @@ impl Accounts {
             .any(|component| self.class(class_of(component)).is_some_and(|class| class.cancels_preempted))
     }
 
+    /// Whether a job that makes way is suspended, if that is possible: the classes of all its components say so.
+    pub(crate) fn suspends_preempted(&self, job: &Job) -> bool {
+        job.components
+            .iter()
+            .all(|component| self.class(class_of(component)).is_some_and(|class| class.suspends_preempted))
+    }
+
     /// How much longer than others a job that makes way has between SIGTERM and SIGKILL, in seconds.
     pub(crate) fn preemption_grace_seconds(&self, job: &Job) -> u32 {
         let classes = job.components.iter().filter_map(|component| self.class(class_of(component)));

@@ -165,6 +165,12 @@ fn validate_class(accounts: &Accounts, spec: &ClassSpec) -> Result<(), Refusal> 
     if spec.preempts.contains(&spec.name) {
         return Err(invalid(format!("class `{}`: its jobs cannot make way for each other", spec.name)));
     }
+    if spec.suspends_preempted && spec.cancels_preempted {
+        return Err(invalid(format!(
+            "class `{}`: its jobs that make way are suspended or cancelled, not both",
+            spec.name
+        )));
+    }
     let grace = u64::from(spec.preemption_grace_seconds);
     validate::number("class.preemption_grace_seconds", grace, 0, 86_400)?;
     spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)

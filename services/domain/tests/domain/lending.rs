@@ -150,7 +150,7 @@ fn a_job_that_is_to_go_on_can_be_suspended_again() {
     assert_eq!(free(&cluster, "node1"), "2-3");
     assert_eq!(
         suspend(&mut cluster, &[id]),
-        [Event::JobSuspended { job: id, run, lends_cores: true, was_resuming: true }]
+        [Event::JobSuspended { job: id, run, lends_cores: true, was_resuming: true, makes_way_for: None }]
     );
     assert_eq!(free(&cluster, "node1"), "0,2-3");
     assert!(suspend(&mut cluster, &[id]).is_empty());

@@ -6,7 +6,10 @@ use crate::{
     machine::{Holding, expected_end},
     model::ActiveRun,
 };
-use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    resources::{IndexSet, Placement},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
@@ -94,6 +97,16 @@ impl Run {
     /// The run.
     pub fn active(&self) -> &ActiveRun {
         &self.run
+    }
+
+    /// The same run while it is suspended: it keeps everything but its cores, and nobody knows for how long.
+    pub fn without_cores(&self) -> Self {
+        let mut placement = (*self.run.placement).clone();
+        for share in placement.components.iter_mut().flat_map(|placed| &mut placed.shares) {
+            (share.cores, share.exclusive) = (IndexSet::new(), false);
+        }
+        let run = ActiveRun { placement: Arc::new(placement), expected_end: Timestamp::MAX, ..self.run.clone() };
+        Self { run, usage: self.usage.clone(), assumed_end: Timestamp::MAX }
     }
 
     /// The same run elsewhere.

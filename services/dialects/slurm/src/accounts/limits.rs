@@ -17,7 +17,8 @@ pub(super) struct Extras<'s> {
     pub priority: Option<&'s mut i64>,
     pub refuses_hopeless: Option<&'s mut bool>,
     pub preempts: Option<&'s mut Vec<String>>,
-    pub cancels_preempted: Option<&'s mut bool>,
+    /// Whether jobs that make way are cancelled, and whether they are suspended.
+    pub preempted: Option<(&'s mut bool, &'s mut bool)>,
     pub grace_seconds: Option<&'s mut u32>,
 }
 
@@ -25,13 +26,20 @@ impl<'s> Extras<'s> {
     /// Those of a class, and its limits.
     pub fn of_class(class: &'s mut ClassSpec) -> (&'s mut UseLimits, Self) {
         let ClassSpec {
-            limits, priority, refuses_hopeless, preempts, cancels_preempted, preemption_grace_seconds, ..
+            limits,
+            priority,
+            refuses_hopeless,
+            preempts,
+            cancels_preempted,
+            suspends_preempted,
+            preemption_grace_seconds,
+            ..
         } = class;
         let extras = Self {
             priority: Some(priority),
             refuses_hopeless: Some(refuses_hopeless),
             preempts: Some(preempts),
-            cancels_preempted: Some(cancels_preempted),
+            preempted: Some((cancels_preempted, suspends_preempted)),
             grace_seconds: Some(preemption_grace_seconds),
             ..Self::default()
         };
@@ -182,11 +190,15 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
         let priority = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };
         **extras.priority.as_mut().ok_or_else(unknown)? = priority;
     } else if key == "preemptmode" {
-        let cancels = extras.cancels_preempted.as_mut().ok_or_else(unknown)?;
-        **cancels = match value.to_lowercase().as_str() {
-            "cancel" => true,
-            "requeue" | "cluster" | "-1" | "" => false,
-            _ => return Err(format!(" Bad Preempt Mode given: {value}; muster knows cancel, requeue and cluster")),
+        let (cancels, suspends) = extras.preempted.as_mut().ok_or_else(unknown)?;
+        (**cancels, **suspends) = match value.to_lowercase().as_str() {
+            "cancel" => (true, false),
+            "suspend" | "suspend,gang" | "gang,suspend" => (false, true),
+            "requeue" | "cluster" | "-1" | "" => (false, false),
+            _ => {
+                let known = "muster knows cancel, requeue, suspend and cluster";
+                return Err(format!(" Bad Preempt Mode given: {value}; {known}"));
+            }
         };
     } else if begins("gracetime", 3) {
         let seconds = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };

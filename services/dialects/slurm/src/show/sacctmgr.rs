@@ -410,7 +410,11 @@ impl Listed for Qos {
         field!(&["Preempt"], "Preempt", 10, |row, _, out| out.push_str(&row.0.preempts.join(","))),
         field!(&["PreemptExemptTime"], "PreemptExemptTime", 19, |_, _, _| {}),
         field!(&["PreemptMode"], "PreemptMode", 11, |row, _, out| {
-            out.push_str(if row.0.cancels_preempted { "cancel" } else { "cluster" });
+            out.push_str(match (row.0.cancels_preempted, row.0.suspends_preempted) {
+                (true, _) => "cancel",
+                (_, true) => "suspend",
+                _ => "cluster",
+            });
         }),
         field!(&["Flags"], "Flags", 20, |row, _, out| {
             out.push_str(if row.0.refuses_hopeless { "DenyOnLimit" } else { "" });
