@@ -4,7 +4,7 @@ use super::Fixture;
 use muster_schemas::{
     accounts::{
         AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
-        JobBounds, UseLimits, UserSpec,
+        JobBounds, Remaining, UseLimits, UserSpec,
     },
     command::RefusalCode,
     event::Event,
@@ -32,6 +32,7 @@ fn limits() -> UseLimits {
             walltime_seconds: Some(13),
         },
         budget: Budget::default(),
+        remaining: Remaining::default(),
     }
 }
 

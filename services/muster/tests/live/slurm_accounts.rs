@@ -315,6 +315,21 @@ fn minutes_of_an_account_are_used_up() {
     assert_ne!(error, bad, "the key is known, the value is not");
 }
 
+/// `GrpTRESRunMins` limits the minutes that running jobs still have.
+#[test]
+fn minutes_that_are_left_to_running_jobs_are_limited() {
+    let site = site();
+    site.ok("sacctmgr -i modify account test set grptresrunmins=cpu=90");
+    says(&site, "sacctmgr -nP show assoc account=test format=user,grptresrunmins", 0, "|cpu=90\nroot|\n", "");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
+    let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.system.wait_until("the first runs", || shown("1", "%t") == "R\n");
+    site.system.wait_until("the second waits", || shown("2", "%t %r") == "PD AssocGrpCPURunMinutesLimit\n");
+    site.ok("scontrol update jobid=2 timelimit=20");
+    site.system.wait_until("what it asks for now fits in", || shown("2", "%t") == "R\n");
+}
+
 /// A coordinator is made, shown and taken away, and manages the account and those below it.
 #[test]
 fn coordinators_are_made_shown_and_taken_away() {

@@ -13,6 +13,22 @@ use muster_schemas::{
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
+    /// Counts how much of the walltimes of runs is over, if anything limits what is left to them. A run whose end is not
+    /// known, such as a suspended one, has all of it left.
+    pub(crate) fn count_elapsed(&mut self, now: Timestamp) {
+        if !self.limits.limits_rest() {
+            return;
+        }
+        self.limits.reset_elapsed();
+        for Run { run, usage, .. } in self.runs.values() {
+            let walltimes = usage.iter().map(|usage| usage.walltime_seconds);
+            let longest = walltimes.max().filter(|longest| *longest != u64::MAX && run.expected_end < Timestamp::MAX);
+            let Some(longest) = longest else { continue };
+            let left = u64::try_from(run.expected_end.micros_since(now)).unwrap_or(0).div_ceil(1_000_000);
+            self.limits.elapse(&run.holder, &run.demand, usage, longest.saturating_sub(left));
+        }
+    }
+
     /// Takes a run's holdings away, for this cycle only; see [`Engine::hold_run`].
     pub(crate) fn lend_run(&mut self, job: JobId) -> Option<Run> {
         let known = self.remove_run(job)?;

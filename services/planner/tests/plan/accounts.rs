@@ -10,7 +10,7 @@ use muster_schemas::{
     JobId, RunId,
     accounts::{
         AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
-        JobBounds, UseLimits, UserSpec,
+        JobBounds, Remaining, UseLimits, UserSpec,
     },
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, RefusalCode},
@@ -319,6 +319,39 @@ fn what_was_used_of_a_budget_is_forgotten_with_the_half_life() {
     world.report_start(other);
     world.pass(300, other);
     assert_eq!(world.settle(), [second], "50 of them count");
+}
+
+/// `GrpTRESRunMins`: a job waits until the walltimes that running jobs still have leave room for its own. A job without a
+/// walltime does not start.
+#[test]
+fn a_limit_on_what_is_left_to_running_jobs() {
+    let remaining = Remaining { core_seconds: Some(700), ..Remaining::default() };
+    let limits = UseLimits { remaining, ..UseLimits::default() };
+    let mut world = world(settings(), vec![association("test", None, limits)]);
+    let first = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [first]);
+    world.report_start(first);
+    let second = world.submit(job(&[1]));
+    let mut endless = job(&[1]);
+    endless.components[0].alternatives[0].walltime_seconds = None;
+    let endless = world.submit(endless);
+    assert_eq!(world.settle(), []);
+    let text = "700 core seconds left of all in association test";
+    assert_eq!(world.reason(second), limit(text));
+    let job = world.state().job(second).expect("it waits");
+    let explained = explain(world.engine(), world.state(), job, world.state().time()).expect("it waits");
+    let told: Vec<_> =
+        explained.limits.iter().filter(|view| view.text == text).map(|view| (view.wanted, view.most)).collect();
+    assert_eq!(told, [(600, 700)], "{:?}", explained.limits);
+    assert!(world.plan().next_wake.is_some(), "it is looked at again although nothing happens");
+    world.pass(400, first);
+    assert_eq!(world.settle(), [], "200 are left of the first");
+    world.pass(120, first);
+    assert_eq!(world.settle(), [second]);
+    world.end(first);
+    world.end(second);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(endless), limit(text));
 }
 
 /// Classes whose runs make way: `urgent` for none, `low` and `spare` for `urgent`.

@@ -12,7 +12,7 @@ use super::{
     columns::{Field, FormatError, Layout, ListStyle},
 };
 use crate::{
-    accounts::{ROOT, tres, tres_minutes, wall},
+    accounts::{ROOT, tres, tres_minutes, tres_run_minutes, wall},
     duration,
 };
 use muster_schemas::{
@@ -423,7 +423,9 @@ impl Listed for Qos {
         field!(&["UsageFactor"], "UsageFactor", 11, |_, _, out| out.push_str("1.000000")),
         field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.0.limits.together, out)),
         field!(&["GrpTRESMins"], "GrpTRESMins", 13, |row, _, out| out.push_str(&tres_minutes(&row.0.limits.budget))),
-        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |row, _, out| {
+            out.push_str(&tres_run_minutes(&row.0.limits.remaining));
+        }),
         field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.0.limits.together.running_jobs, out)),
         field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.0.limits.together.jobs, out)),
         field!(&["GrpWall"], "GrpWall", 11, |row, _, out| out.push_str(&wall(row.0.limits.budget.run_seconds))),
@@ -496,7 +498,9 @@ impl Listed for Association {
         field!(&["DefaultQOS", "DefQOS"], "Def QOS", 9, |row, _, out| {
             out.push_str(row.spec.default_class.as_deref().unwrap_or_default());
         }),
-        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |row, _, out| {
+            out.push_str(&tres_run_minutes(&row.spec.limits.remaining));
+        }),
         field!(&["ID"], "ID", 10, |row, _, out| put(association_id(&row.spec.of), out)),
     ];
     const USUAL: &'static str = "Cluster,Account,User,Partition,Share,Priority,GrpJobs,GrpTRES,GrpSubmitJobs,GrpWall,\
