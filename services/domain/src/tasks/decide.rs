@@ -113,7 +113,7 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         && state.scheduling().makes_way_for(gains.tasks.is_some());
     if !by_priority && state.accounts().makes_way(job, gains) {
         if run.stopping.is_none() && state.is_suspended_if_preempted(job) {
-            return lending::decide::make_way(run, for_job);
+            return lending::making_way::make_way(run, for_job);
         }
         return Ok(if run.stopping.is_none() { vec![stop] } else { Vec::new() });
     }

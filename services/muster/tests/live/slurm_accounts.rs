@@ -283,7 +283,7 @@ fn a_qos_suspends_another() {
     site.is_over(&high);
     site.system.wait_until("it continues", || shown(&low) == "R\n");
     let before = beat();
-    site.system.wait_until("its script goes on", || beat() != before);
+    site.system.wait_until("its script continues", || beat() != before);
     assert_eq!(shown(&late), "PD\n", "nobody else got its cores");
     site.ok(&format!("scancel {low}"));
     site.system.wait_until("the cores are free", || shown(&late) == "R\n");

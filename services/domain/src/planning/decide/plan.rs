@@ -90,7 +90,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
-    events.extend(lending::decide::returning(state, seen, &plan.stopping, &plan.started));
+    events.extend(lending::making_way::returning(state, seen, &plan.stopping, &plan.started));
     let record = PlanRecord {
         seen,
         at,
