@@ -387,9 +387,9 @@ fn a_run_that_made_way_continues_with_a_plan() {
     let of = |for_job| {
         vec![ProposedPreemption { for_job, victims: vec![low], claims: vec![Placement::default()], index: 1, count: 1 }]
     };
-    assert_eq!(planned(&mut cluster, of(high)), ["planned"], "what has not started is not suspended");
+    assert_eq!(planned(&mut cluster, of(high)), ["made"], "what has not started is not suspended");
     cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
-    assert_eq!(planned(&mut cluster, of(high)), ["suspended", "planned"]);
+    assert_eq!(planned(&mut cluster, of(high)), ["suspended", "made"]);
     assert_eq!((standing(&cluster, low), free(&cluster, "node1")), (JobState::Suspended, "0-3".into()));
     assert!(cluster.tick().is_empty());
     let part = PartId::new(run, 0);
@@ -397,18 +397,18 @@ fn a_run_that_made_way_continues_with_a_plan() {
 
     let gains = cluster.state.next_run();
     assert!(start_on(&mut cluster, high, &"0-3".parse().expect("cores"), false).is_empty());
-    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "planned"]);
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "made"]);
     assert_eq!(planned(&mut cluster, Vec::new()), [""; 0], "the other has its cores");
     cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(gains, 0) });
     let again = of_class(&mut cluster, "high");
     end(&mut cluster, gains);
     assert_eq!(free(&cluster, "node1"), "", "nobody new gets them");
     assert!(cluster.tick().is_empty(), "another may need them first");
-    assert_eq!(planned(&mut cluster, of(again)), ["suspended", "planned"]);
+    assert_eq!(planned(&mut cluster, of(again)), ["suspended", "made"]);
     assert_eq!(free(&cluster, "node1"), "0-3");
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[again]) });
-    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "planned"], "it no longer comes");
-    assert_eq!(planned(&mut cluster, Vec::new()), ["resumed", "planned"]);
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "made"], "it no longer comes");
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resumed", "made"]);
     assert_eq!((standing(&cluster, low), free(&cluster, "node1")), (JobState::Running, "".into()));
     cluster.assert_replays();
 }
