@@ -118,6 +118,9 @@ pub struct ClassSpec {
     /// How much longer than other jobs a job of this class that makes way has between SIGTERM and SIGKILL, in seconds; 0 to
     /// 86,400.
     pub preemption_grace_seconds: u32,
+    /// Whether a running job of this class that makes way is suspended until the other gives its cores back. It keeps its
+    /// memory, GPUs and licences. A list of tasks, and a job inside a planning domain, ends as if this were not set.
+    pub suspends_preempted: bool,
 }
 
 /// Limits of jobs. Each component counts as one job, and so does each task of an array (SL-L-01).
@@ -134,6 +137,8 @@ pub struct UseLimits {
     pub each_job: JobBounds,
     /// What all jobs together may use up over time.
     pub budget: Budget,
+    /// What running jobs together may still use until the end of their walltimes.
+    pub remaining: Remaining,
 }
 
 /// Limits of several jobs together; `None` means no limit.
@@ -168,6 +173,19 @@ pub struct Budget {
     pub gpu_seconds: Option<u64>,
     /// Maximum sum of the times for which jobs run.
     pub run_seconds: Option<u64>,
+}
+
+/// Maximum of what running jobs can still use, each until the end of its walltime; `None` means no limit. A job starts
+/// only if all of its walltime fits in, and one without a walltime does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Remaining {
+    /// The number of cores, each times the seconds that are left.
+    pub core_seconds: Option<u64>,
+    /// The same for nodes; a node counts once for each job on it.
+    pub node_seconds: Option<u64>,
+    /// The same for GPUs.
+    pub gpu_seconds: Option<u64>,
 }
 
 /// Limits of one job; `None` means no limit.
@@ -220,6 +238,17 @@ pub enum AccountChange {
         /// Its new state; `None` removes it.
         after: Option<ClassSpec>,
     },
+    /// What ended jobs of an association used, for fair share and for its budget, is forgotten; for an account as a whole
+    /// that of all associations in it and in the accounts below.
+    AssociationUse {
+        /// The association.
+        of: AssociationKey,
+    },
+    /// What ended jobs used of the budget of a service class is forgotten.
+    ClassUse {
+        /// The name of the class.
+        name: String,
+    },
 }
 
 impl fmt::Display for AccountChange {
@@ -241,6 +270,8 @@ impl fmt::Display for AccountChange {
                 let name = after.as_ref().or(before.as_ref()).map(|spec| spec.name.clone());
                 ("class", name, before.is_none(), after.is_some())
             }
+            Self::AssociationUse { of } => return write!(f, "past use of association {of} was forgotten"),
+            Self::ClassUse { name } => return write!(f, "past use of class {name} was forgotten"),
         };
         let verb = match (is_new, is_left) {
             (true, _) => "added",

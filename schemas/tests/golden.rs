@@ -309,7 +309,7 @@ fn events() -> Vec<Event> {
         },
         Event::JobRequeued { job: task, reason: StopReason::NodeLost },
         Event::JobFinished { job: task, outcome: Outcome::LaunchFailed("no such user".into()) },
-        Event::JobSuspended { job: task, run, lends_cores: true, was_resuming: true },
+        Event::JobSuspended { job: task, run, lends_cores: true, was_resuming: true, makes_way_for: None },
         Event::JobResumed { job: task, run },
         Event::JobSignalled { job: task, run, signal: 10 },
         Event::StepEnded { job: task, run, step: StepId(1), status: Some(ExitStatus::Code(0)) },

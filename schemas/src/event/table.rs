@@ -313,6 +313,8 @@ macro_rules! event_table {
         /// Whether it was waiting to continue because its cores were not free, so that its processes are stopped
         /// already.
         was_resuming: bool,
+        /// The waiting job that gets its cores, if it makes way because of its class; it continues by itself.
+        makes_way_for: Option<JobId>,
     }
     is "job" "suspended", of [job, run], plan Jobs, replay Left, concerns [Orders, Notices, Starts],
     public Run(JobSuspended {
@@ -320,6 +322,7 @@ macro_rules! event_table {
         run: *run,
         lends_cores: *lends_cores,
         was_resuming: *was_resuming,
+        makes_way_for: *makes_way_for,
     });
 
     /// The job continues after a suspension. If its cores were lent, it got them back.

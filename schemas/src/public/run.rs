@@ -121,10 +121,15 @@ public_events! { RunData
         lends_cores: bool,
         /// Whether it was waiting to continue because its cores were not free.
         was_resuming: bool,
+        /// The waiting job that gets its cores, if it makes way because of its class; it continues by itself.
+        makes_way_for: Option<JobId>,
     }
     says |data, f| {
         let lent = if data.lends_cores { ", and others can have its cores" } else { "" };
-        write!(f, "job {} was suspended{lent}", data.job)
+        match data.makes_way_for {
+            Some(other) => write!(f, "job {} was suspended to make way for job {other}", data.job),
+            None => write!(f, "job {} was suspended{lent}", data.job),
+        }
     };
 
     /// A suspended job will continue as soon as its cores are free.

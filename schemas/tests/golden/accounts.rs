@@ -4,7 +4,7 @@ use super::Fixture;
 use muster_schemas::{
     accounts::{
         AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
-        JobBounds, UseLimits, UserSpec,
+        JobBounds, Remaining, UseLimits, UserSpec,
     },
     command::RefusalCode,
     event::Event,
@@ -32,6 +32,7 @@ fn limits() -> UseLimits {
             walltime_seconds: Some(13),
         },
         budget: Budget::default(),
+        remaining: Remaining::default(),
     }
 }
 
@@ -61,6 +62,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         preempts: Vec::new(),
         cancels_preempted: false,
         preemption_grace_seconds: 0,
+        suspends_preempted: false,
     };
     vec![
         Event::AccountsChanged {

@@ -75,8 +75,10 @@ impl State {
             }
             Event::CrontabSet { user, text, jobs } => self.crontab_set(user, text, jobs),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
-            Event::JobSuspended { run, lends_cores, .. } => self.run_suspended(*run, *lends_cores),
-            Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),
+            Event::JobSuspended { run, lends_cores, makes_way_for, .. } => {
+                self.run_suspended(*run, *lends_cores, *makes_way_for, record.sequence);
+            }
+            Event::JobResuming { run, .. } => self.run_resuming(*run, record.sequence),
             Event::JobResumed { run, .. } => self.suspension_changed(*run, Suspension::Resumed),
             Event::JobSignalled { run, signal, .. } => self.job_signalled(*run, *signal),
             Event::StepSignalled { run, step, component, signal, .. } => {

@@ -8,3 +8,4 @@
 mod apply;
 pub(crate) mod claims;
 pub(crate) mod decide;
+pub(crate) mod making_way;

@@ -243,9 +243,11 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
     }
     match run.suspension {
         Suspension::Never => {}
-        Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => {
-            orders.push(OrderSeed::Suspend { part: id })
-        }
+        Suspension::Suspended
+        | Suspension::Lent
+        | Suspension::Resuming(_)
+        | Suspension::MadeWay { .. }
+        | Suspension::Returning(_) => orders.push(OrderSeed::Suspend { part: id }),
         Suspension::Resumed => orders.push(OrderSeed::Resume { part: id }),
     }
     for step in run.steps.keys() {

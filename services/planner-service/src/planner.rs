@@ -283,9 +283,10 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        if !says_nothing(&plan) {
-            // An external planner might not repeat what was held back.
-            let is_due = acts(&plan) || self.external.is_some();
+        let has_made_way = self.state().made_way().next().is_some();
+        if !says_nothing(&plan) || has_made_way {
+            // An external planner might not repeat what was held back, and runs that made way continue with a plan.
+            let is_due = acts(&plan) || has_made_way || self.external.is_some();
             if is_due { self.commit_and_follow(plan).await? } else { self.commit_reasons(plan).await? }
         }
         self.stage_ahead().await
@@ -426,7 +427,7 @@ impl<'c> Planner<'c> {
         self.passes += 1;
         let reasons = script::reasons(self.projection.state(), self.config.max_waiting, &report);
         let plan = ProposedPlan { pass: self.passes, epoch, ..external::waits(self.projection.state(), now, reasons) };
-        if !says_nothing(&plan) {
+        if !says_nothing(&plan) || self.state().made_way().next().is_some() {
             self.commit_and_follow(plan).await?;
         }
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

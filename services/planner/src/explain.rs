@@ -36,6 +36,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     let mut engine = engine.clone();
     engine.set_capacity_freed(state.capacity_freed());
     engine.set_spent(|counter| state.spent(counter, now));
+    engine.count_elapsed(now);
     engine.set_user_usage(state.share_use(now));
     engine.set_loads(NodeLoads::of(state));
     engine.set_window_use(state.window_use(now));

@@ -49,6 +49,24 @@ impl Limits {
         self.accounts.set_spent(spent);
     }
 
+    /// Whether anything limits what is left to running jobs until the end of their walltimes.
+    pub fn limits_rest(&self) -> bool {
+        self.accounts.limits_rest()
+    }
+
+    /// Nothing has elapsed of any run, before [`Self::elapse`] tells what has.
+    pub fn reset_elapsed(&mut self) {
+        self.accounts.reset_elapsed();
+    }
+
+    /// A run has lasted for some time.
+    pub fn elapse(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage], seconds: u64) {
+        for part in parts(holder, demand, uses).filter(|part| part.usage.walltime_seconds != u64::MAX) {
+            let walltime_seconds = part.usage.walltime_seconds.min(seconds);
+            self.accounts.elapse(part.charge(), Usage { walltime_seconds, ..*part.usage }.spending());
+        }
+    }
+
     /// Whether a limit may let a job start later although nothing happens.
     pub fn forgets(&self) -> bool {
         self.accounts.forgets()

@@ -139,6 +139,8 @@ pub struct YieldingRun {
     pub is_leaving: bool,
     /// It waits again after it has made way.
     pub comes_back: bool,
+    /// It is suspended when it makes way: it gives its cores, and keeps everything else.
+    pub gives_cores_only: bool,
 }
 
 /// The waiting tasks of an array.

@@ -83,6 +83,7 @@ impl Engine {
         self.extend_overdue(now);
         let freed_so_far = self.machine.freed_so_far();
         self.set_hours(now);
+        self.count_elapsed(now);
         let classes = &self.classes;
         self.queue.sort(now, &self.queues, |entry| {
             let class = classes.get(entry.class);

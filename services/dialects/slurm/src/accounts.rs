@@ -11,7 +11,7 @@ mod modify;
 mod names;
 mod site;
 
-pub use limits::{tres, tres_minutes, wall};
+pub use limits::{tres, tres_minutes, tres_run_minutes, wall};
 pub use site::Proposal;
 use site::Site;
 

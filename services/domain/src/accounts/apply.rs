@@ -1,9 +1,12 @@
 //! Accounts, associations and service classes.
 
-use crate::state::State;
+use crate::{
+    accounts::{Accounts, Counter},
+    state::State,
+};
 use muster_schemas::{
     JobId, Timestamp,
-    accounts::{AccountChange, AccountSettings},
+    accounts::{AccountChange, AccountSettings, AssociationKey},
 };
 use std::sync::Arc;
 
@@ -12,8 +15,29 @@ impl State {
         for change in changes {
             self.accounts.change(change);
             self.budgets_changed(change);
+            self.use_forgotten(change);
         }
         self.recount_submitted();
+    }
+
+    /// Forgets what ended jobs used, if a change says so. What it is part of in accounts above stays.
+    fn use_forgotten(&mut self, change: &AccountChange) {
+        let forgotten = |key: &AssociationKey, of: &AssociationKey, accounts: &Accounts| match of.user {
+            Some(_) => key == of,
+            None => accounts.is_within(&key.account, &of.account),
+        };
+        match change {
+            AccountChange::AssociationUse { of } => {
+                let accounts = &self.accounts;
+                self.fair_use.forget(|key| forgotten(key, of, accounts));
+                self.spent
+                    .forget(|counter| matches!(counter, Counter::Association(key) if forgotten(key, of, accounts)));
+            }
+            AccountChange::ClassUse { name } => {
+                self.spent.forget(|counter| matches!(counter, Counter::Class(class) if class == name));
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>, now: Timestamp) {

@@ -30,7 +30,10 @@ impl State {
                     self.spent.set_budget(Counter::Class(name), has_budget);
                 }
             }
-            AccountChange::Account { .. } | AccountChange::User { .. } => {}
+            AccountChange::Account { .. }
+            | AccountChange::User { .. }
+            | AccountChange::AssociationUse { .. }
+            | AccountChange::ClassUse { .. } => {}
         }
     }
 

@@ -56,6 +56,7 @@ fn require_unchanged(accounts: &Accounts, change: &AccountChange) -> Result<(), 
         AccountChange::Class { before, after } => {
             same("class", &accounts.classes, before, after, |spec| spec.name.clone())
         }
+        AccountChange::AssociationUse { .. } | AccountChange::ClassUse { .. } => Ok(()),
     }
 }
 

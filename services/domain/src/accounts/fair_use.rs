@@ -25,6 +25,11 @@ impl FairUse {
         self.core_micros.retain(|_, used| *used > 0);
     }
 
+    /// Forgets the use of some associations.
+    pub(super) fn forget(&mut self, is_forgotten: impl Fn(&AssociationKey) -> bool) {
+        self.core_micros.retain(|of, _| !is_forgotten(of));
+    }
+
     pub(super) fn add(&mut self, of: AssociationKey, core_micros: u64) {
         let used = self.core_micros.entry(of).or_default();
         *used = used.saturating_add(core_micros);

@@ -1,7 +1,9 @@
 //! The limits on a component, from up to three sets: the class of its queue, its own class, its association (SL-L-02).
 
 use crate::accounts::Accounts;
-use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec, JobBounds, UseLimits};
+use muster_schemas::accounts::{
+    AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec, JobBounds, Remaining, UseLimits,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -56,12 +58,23 @@ pub enum Amount {
     GpuSeconds,
     /// The times for which jobs run.
     RunSeconds,
+    /// Cores over the time that is left to running jobs.
+    CoreSecondsLeft,
+    /// Nodes over that time.
+    NodeSecondsLeft,
+    /// GPUs over that time.
+    GpuSecondsLeft,
 }
 
 impl Amount {
     /// Whether it is used up over time.
     pub const fn is_budget(self) -> bool {
         matches!(self, Self::CoreSeconds | Self::NodeSeconds | Self::GpuSeconds | Self::RunSeconds)
+    }
+
+    /// Whether it counts only until running jobs end.
+    pub const fn is_left(self) -> bool {
+        matches!(self, Self::CoreSecondsLeft | Self::NodeSecondsLeft | Self::GpuSecondsLeft)
     }
 
     /// The words in the text of a [`Rule`].
@@ -78,6 +91,9 @@ impl Amount {
             Self::NodeSeconds => "node seconds",
             Self::GpuSeconds => "GPU seconds",
             Self::RunSeconds => "run seconds",
+            Self::CoreSecondsLeft => "core seconds left",
+            Self::NodeSecondsLeft => "node seconds left",
+            Self::GpuSecondsLeft => "GPU seconds left",
         }
     }
 }
@@ -184,10 +200,11 @@ impl Rules {
         let user = Counter::ClassUser(class.name.clone(), charge.user.to_string());
         let account =
             charge.account.as_ref().map(|account| Counter::ClassAccount(class.name.clone(), account.to_string()));
-        let UseLimits { together, each_user, each_account, each_job, budget } = &class.limits;
+        let UseLimits { together, each_user, each_account, each_job, budget, remaining } = &class.limits;
         let first = self.rules.len();
         self.add(&amounts(together), Whose::All, Some(&all), &within, taken);
         self.add(&budget_amounts(budget), Whose::All, Some(&all), &within, taken);
+        self.add(&amounts_left(remaining), Whose::All, Some(&all), &within, taken);
         if let Some(account) = &account {
             self.add(&amounts(each_account), Whose::EachAccount, Some(account), &within, taken);
         }
@@ -208,9 +225,10 @@ impl Rules {
             let counter = Counter::Association(key.clone());
             if let Some(spec) = spec {
                 let within = Within::Association(key.clone());
-                let UseLimits { together, each_user, each_job, budget, .. } = &spec.limits;
+                let UseLimits { together, each_user, each_job, budget, remaining, .. } = &spec.limits;
                 self.add(&amounts(together), Whose::All, Some(&counter), &within, taken);
                 self.add(&budget_amounts(budget), Whose::All, Some(&counter), &within, taken);
+                self.add(&amounts_left(remaining), Whose::All, Some(&counter), &within, taken);
                 let within = Within::Association(own.clone());
                 let first = self.rules.len();
                 self.add(&amounts(each_user), Whose::EachUser, Some(&own_counter), &within, &told);
@@ -267,5 +285,14 @@ fn job_amounts(bounds: &JobBounds) -> [(Amount, Option<u64>); 5] {
         (Amount::Gpus, gpus),
         (Amount::MemoryBytes, memory_bytes),
         (Amount::WalltimeSeconds, walltime_seconds),
+    ]
+}
+
+fn amounts_left(remaining: &Remaining) -> [(Amount, Option<u64>); 3] {
+    let Remaining { core_seconds, node_seconds, gpu_seconds } = *remaining;
+    [
+        (Amount::CoreSecondsLeft, core_seconds),
+        (Amount::NodeSecondsLeft, node_seconds),
+        (Amount::GpuSecondsLeft, gpu_seconds),
     ]
 }

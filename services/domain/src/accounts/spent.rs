@@ -61,9 +61,9 @@ impl Spending {
     /// The part that counts for a budget of this amount, in seconds, rounded down; 0 for what is no use over time.
     pub fn seconds(&self, amount: Amount) -> u64 {
         let milliseconds = match amount {
-            Amount::CoreSeconds => self.cores,
-            Amount::NodeSeconds => self.nodes,
-            Amount::GpuSeconds => self.gpus,
+            Amount::CoreSeconds | Amount::CoreSecondsLeft => self.cores,
+            Amount::NodeSeconds | Amount::NodeSecondsLeft => self.nodes,
+            Amount::GpuSeconds | Amount::GpuSecondsLeft => self.gpus,
             Amount::RunSeconds => self.runs,
             _ => 0,
         };
@@ -90,6 +90,12 @@ impl Spent {
             true => drop(self.of.entry(of).or_default()),
             false => drop(self.of.remove(&of)),
         }
+    }
+
+    /// Forgets what was used of some budgets.
+    pub(super) fn forget(&mut self, is_forgotten: impl Fn(&Counter) -> bool) {
+        let all = self.of.iter_mut().filter(|(counter, _)| is_forgotten(counter));
+        all.for_each(|(_, spending)| *spending = Spending::default());
     }
 
     pub(super) fn has_none(&self) -> bool {

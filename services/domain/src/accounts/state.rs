@@ -143,6 +143,19 @@ impl Accounts {
         chain
     }
 
+    /// Whether an account is another, or below it.
+    pub(crate) fn is_within(&self, account: &str, above: &str) -> bool {
+        let mut at = Some(account);
+        for _ in 0..=MAX_DEPTH {
+            match at {
+                Some(name) if name == above => return true,
+                Some(name) => at = self.accounts.get(name).and_then(|spec| spec.parent.as_deref()),
+                None => return false,
+            }
+        }
+        false
+    }
+
     /// Whether a user coordinates an account, or one above it.
     pub(crate) fn coordinates(&self, user: &str, account: &str) -> bool {
         let mut above = Some(account);
@@ -186,6 +199,13 @@ impl Accounts {
             .any(|component| self.class(class_of(component)).is_some_and(|class| class.cancels_preempted))
     }
 
+    /// Whether a job that makes way is suspended, if that is possible: the classes of all its components say so.
+    pub(crate) fn suspends_preempted(&self, job: &Job) -> bool {
+        job.components
+            .iter()
+            .all(|component| self.class(class_of(component)).is_some_and(|class| class.suspends_preempted))
+    }
+
     /// How much longer than others a job that makes way has between SIGTERM and SIGKILL, in seconds.
     pub(crate) fn preemption_grace_seconds(&self, job: &Job) -> u32 {
         let classes = job.components.iter().filter_map(|component| self.class(class_of(component)));
@@ -208,6 +228,8 @@ impl Accounts {
                 put(&mut self.associations, before, after, |spec| spec.of.clone());
             }
             AccountChange::Class { before, after } => put(&mut self.classes, before, after, |spec| spec.name.clone()),
+            // Use is no part of the records.
+            AccountChange::AssociationUse { .. } | AccountChange::ClassUse { .. } => {}
         }
     }
 

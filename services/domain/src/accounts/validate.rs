@@ -75,6 +75,8 @@ pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &Accou
                 false => Ok(()),
             }
         }
+        AccountChange::AssociationUse { of } => require_known(accounts, of),
+        AccountChange::ClassUse { name } => require_class(accounts, name),
         AccountChange::Account { .. }
         | AccountChange::User { .. }
         | AccountChange::Association { .. }
@@ -87,6 +89,15 @@ fn associations_of<'a>(accounts: &'a Accounts, account: &str) -> impl Iterator<I
     let name = account.to_owned();
     let from = accounts.associations.range(first..).map(|(_, spec)| &**spec);
     from.take_while(move |spec| spec.of.account == name)
+}
+
+/// The account of an association, and its user if it has one, must exist: jobs can have been charged to it.
+fn require_known(accounts: &Accounts, of: &AssociationKey) -> Result<(), Refusal> {
+    require_account(accounts, &of.account)?;
+    match of.user.is_none() || accounts.associations.contains_key(of) {
+        true => Ok(()),
+        false => Err(not_found(format!("association `{}` does not exist", validate::shown(&of.to_string())))),
+    }
 }
 
 fn require_records(what: &str, records: usize, most: usize) -> Result<(), Refusal> {
@@ -164,6 +175,12 @@ fn validate_class(accounts: &Accounts, spec: &ClassSpec) -> Result<(), Refusal> 
     spec.preempts.iter().try_for_each(|name| require_class(accounts, name))?;
     if spec.preempts.contains(&spec.name) {
         return Err(invalid(format!("class `{}`: its jobs cannot make way for each other", spec.name)));
+    }
+    if spec.suspends_preempted && spec.cancels_preempted {
+        return Err(invalid(format!(
+            "class `{}`: its jobs that make way are suspended or cancelled, not both",
+            spec.name
+        )));
     }
     let grace = u64::from(spec.preemption_grace_seconds);
     validate::number("class.preemption_grace_seconds", grace, 0, 86_400)?;

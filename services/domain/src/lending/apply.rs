@@ -1,7 +1,7 @@
 //! The free cores while suspended runs lend theirs (SL-C-37).
 
 use crate::{runs::Suspension, state::State};
-use muster_schemas::{NodeId, RunId, resources::IndexSet};
+use muster_schemas::{JobId, NodeId, RunId, Sequence, resources::IndexSet};
 
 impl State {
     /// The processes of a run stop or continue, and its cores are lent or taken back.
@@ -18,13 +18,30 @@ impl State {
         }
     }
 
-    /// The processes of a run are stopped. If it lends its cores, other runs may use them from now on.
-    pub(crate) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
-        let suspension = if lends_cores { Suspension::Lent } else { Suspension::Suspended };
+    /// The processes of a run are stopped. If it lends its cores, other runs may use them from this record on.
+    pub(crate) fn run_suspended(
+        &mut self,
+        id: RunId,
+        lends_cores: bool,
+        makes_way_for: Option<JobId>,
+        since: Sequence,
+    ) {
+        let suspension = match makes_way_for {
+            Some(for_job) if lends_cores => Suspension::MadeWay { for_job, since },
+            _ if lends_cores => Suspension::Lent,
+            _ => Suspension::Suspended,
+        };
         self.suspension_changed(id, suspension);
         if lends_cores {
             self.note_freed();
         }
+    }
+
+    /// A suspended run wants its cores back, as this record says.
+    pub(crate) fn run_resuming(&mut self, id: RunId, asked: Sequence) {
+        let made_way = self.run(id).is_some_and(|run| matches!(run.suspension, Suspension::MadeWay { .. }));
+        let suspension = if made_way { Suspension::Returning(asked) } else { Suspension::Resuming(asked) };
+        self.suspension_changed(id, suspension);
     }
 
     /// Recounts the free cores of a node, and which run has it exclusively.

@@ -41,9 +41,14 @@ impl Run {
     pub(crate) fn claim(&self) -> Claim {
         match self.suspension {
             Suspension::Never | Suspension::Suspended | Suspension::Resumed => Claim::Has,
-            Suspension::Resuming(asked) => Claim::Wants(asked),
-            Suspension::Lent => Claim::Lends,
+            Suspension::Resuming(asked) | Suspension::Returning(asked) => Claim::Wants(asked),
+            Suspension::Lent | Suspension::MadeWay { .. } => Claim::Lends,
         }
+    }
+
+    /// Whether its cores are free for other runs: it does not want them back yet.
+    pub fn lends(&self) -> bool {
+        self.claim() == Claim::Lends
     }
 
     /// Whether other runs use, or may use, its cores.
@@ -59,9 +64,17 @@ impl State {
         lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
     }
 
-    /// Those that no longer have to wait. No two of them want the same core.
+    /// Those that no longer have to wait, and continue without a plan. No two of them want the same core.
     pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
-        self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
+        let by_themselves = self.resuming().filter(|run| matches!(run.suspension, Suspension::Resuming(_)));
+        by_themselves.filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
+    }
+
+    /// The runs that have made way, or want their cores back after that, by number.
+    pub fn made_way(&self) -> impl Iterator<Item = &Run> {
+        let lent = self.index.lent.iter().filter_map(|id| self.run(*id));
+        let has = |run: &&Run| matches!(run.suspension, Suspension::MadeWay { .. } | Suspension::Returning(_));
+        lent.filter(has).filter(|run| run.stopping.is_none())
     }
 
     /// Whether no run or job with precedence over a suspended run has its cores, or the nodes that it will have exclusively.

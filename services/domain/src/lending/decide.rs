@@ -3,7 +3,8 @@
 use crate::{
     decide::{Access, Decision, conflict, one_if},
     jobs::decide::select::{act_on, started_run},
-    runs::{Run, Suspension},
+    lending::making_way::{goes_on, suspended},
+    runs::Suspension,
     state::State,
 };
 use muster_schemas::{
@@ -18,11 +19,7 @@ pub(crate) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, 
         let run = started_run(access.state, target)?;
         // A run that is about to continue is suspended again.
         let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
-        // A list of tasks keeps its cores: its book assigns them to its tasks. Cores of a planning domain stay in it.
-        let is_nested = target.job().opens_domain().is_some() || target.job().domain().is_some();
-        let lends_cores = target.job().tasks.is_none() && !is_nested;
-        let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
-        Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
+        Ok(one_if(!is_done, || suspended(run, target.job().lends_cores(), None)))
     })
 }
 
@@ -36,8 +33,8 @@ pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
         }
         let follows = match run.suspension {
             // It is being resumed already.
-            Suspension::Resuming(_) => return Ok(Vec::new()),
-            Suspension::Lent if !access.state.can_go_on(run, &ahead) => {
+            Suspension::Resuming(_) | Suspension::Returning(_) => return Ok(Vec::new()),
+            Suspension::Lent | Suspension::MadeWay { .. } if !access.state.can_go_on(run, &ahead) => {
                 Event::JobResuming { job: run.job, run: run.id }
             }
             _ => goes_on(run),
@@ -51,8 +48,4 @@ pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
 pub(crate) fn going_on(state: &State) -> impl Iterator<Item = Event> {
     let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
     state.ready_to_go_on().map(goes_on).chain(released)
-}
-
-fn goes_on(run: &Run) -> Event {
-    Event::JobResumed { job: run.job, run: run.id }
 }

@@ -74,6 +74,16 @@ pub enum Suspension {
     Lent,
     /// They are stopped; the run will continue, as this record says, as soon as no other run has its cores.
     Resuming(Sequence),
+    /// They are stopped since this record, and a waiting job of a class that preempts that of the run gets the cores.
+    MadeWay {
+        /// The waiting job.
+        for_job: JobId,
+        /// The record.
+        since: Sequence,
+    },
+    /// They are stopped because the run made way. Since this record it wants its cores back, and nobody new gets them but
+    /// jobs that it makes way for again. It continues with a plan that leaves them to it.
+    Returning(Sequence),
 }
 
 /// The part of a run on one node, for one component.
@@ -244,7 +254,11 @@ impl Run {
     pub fn is_suspended(&self) -> bool {
         match self.suspension {
             Suspension::Never | Suspension::Resumed => false,
-            Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => true,
+            Suspension::Suspended
+            | Suspension::Lent
+            | Suspension::Resuming(_)
+            | Suspension::MadeWay { .. }
+            | Suspension::Returning(_) => true,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     decide::conflict,
     jobs::Job,
+    lending,
     runs::{
         Run,
         stopping::{is_at_once, stop_reason},
@@ -95,7 +96,8 @@ pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
 
 /// Makes a running job give way to another. With immediate preemption it stops; with graceful preemption it gives up
 /// what is claimed (everything, without a claim) once its tasks there have ended (HPC-S-12). If only as many tasks as
-/// needed are stopped, these are the ones on what is claimed (HPC-S-14). A job that makes way because of its class stops.
+/// needed are stopped, these are the ones on what is claimed (HPC-S-14). A job that makes way because of its class stops, or is
+/// suspended.
 ///
 /// # Errors
 /// Why it does not.
@@ -110,6 +112,9 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         && job.lead().priority < gains.lead().priority
         && state.scheduling().makes_way_for(gains.tasks.is_some());
     if !by_priority && state.accounts().makes_way(job, gains) {
+        if run.stopping.is_none() && state.is_suspended_if_preempted(job) {
+            return lending::making_way::make_way(run, for_job);
+        }
         return Ok(if run.stopping.is_none() { vec![stop] } else { Vec::new() });
     }
     let Some(tasks) = job.tasks.as_deref().filter(|tasks| tasks.preemptable) else {

@@ -752,6 +752,66 @@ fn only_budgets_are_counted() {
     assert_eq!(run(&mut cluster), 10, "a budget that is set again begins with nothing used");
 }
 
+/// `RawUsage=0`: what ended jobs used is forgotten, for an account with all that is below it, and nothing else is.
+#[test]
+fn past_use_is_forgotten_when_an_operator_says_so() {
+    let settings = AccountSettings { usage_half_life_seconds: 1_000_000_000, ..LIMITS };
+    let budget = Budget { core_seconds: Some(1_000), ..Budget::default() };
+    let limited = || UseLimits { budget, ..UseLimits::default() };
+    let mut cluster = cluster(settings, limited(), limited());
+    let used = |cluster: &Cluster| {
+        let spent = |name: &str, user: Option<&str>| {
+            let counter = Counter::Association(of(name, user));
+            cluster.state.spent(&counter, cluster.now).seconds(Amount::CoreSeconds) > 0
+        };
+        let shares = cluster.state.fair_use(cluster.now).keys().cloned().collect::<Vec<_>>();
+        (spent("science", None), spent("optics", Some("ada")), shares)
+    };
+    let run = |cluster: &mut Cluster, name: &str, spec: JobSpec| {
+        let id = submit(cluster, name, spec).unwrap();
+        let run = cluster.start(id, &["node1"], 1);
+        cluster.pass(100);
+        cluster.end(run, "node1", ExitStatus::Code(0));
+    };
+    run(&mut cluster, "ada", job(1, 1));
+    run(&mut cluster, "bob", job(1, 1));
+    run(&mut cluster, "ada", on("abc", job(1, 1)));
+    let (abc, ada, bob) = (of("abc", Some("ada")), of("optics", Some("ada")), of("optics", Some("bob")));
+    assert_eq!(used(&cluster), (true, true, vec![abc.clone(), ada.clone(), bob.clone()]));
+    let forget = |of: AssociationKey| change(vec![AccountChange::AssociationUse { of }]);
+    cluster.refused(&user("ada"), forget(ada.clone()), RefusalCode::PermissionDenied, "");
+    cluster.refused(&user("oper"), forget(of("nope", None)), RefusalCode::NotFound, "nope");
+    cluster.refused(&user("oper"), forget(of("abc", Some("bob"))), RefusalCode::NotFound, "abc");
+    cluster.ok(&user("oper"), forget(ada));
+    assert_eq!(used(&cluster), (true, false, vec![abc.clone(), bob]));
+    cluster.ok(&user("oper"), forget(of("science", None)));
+    assert_eq!(used(&cluster), (false, false, vec![abc]));
+    run(&mut cluster, "ada", job(1, 1));
+    assert!(used(&cluster).1, "it is counted again");
+    cluster.assert_replays();
+}
+
+/// The same for the budget of a class.
+#[test]
+fn past_use_of_a_class_is_forgotten() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let budget = Budget { core_seconds: Some(1_000), ..Budget::default() };
+    let before = ClassSpec { name: "normal".into(), ..ClassSpec::default() };
+    let after = ClassSpec { limits: UseLimits { budget, ..UseLimits::default() }, ..before.clone() };
+    cluster.ok(&user("oper"), change(vec![AccountChange::Class { before: Some(before), after: Some(after) }]));
+    let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    let run = cluster.start(id, &["node1"], 1);
+    cluster.pass(10);
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    let counter = Counter::Class("normal".into());
+    let used = |cluster: &Cluster| cluster.state.spent(&counter, cluster.now).seconds(Amount::CoreSeconds);
+    assert_eq!(used(&cluster), 10);
+    let forget = |name: &str| change(vec![AccountChange::ClassUse { name: name.into() }]);
+    cluster.refused(&user("oper"), forget("nope"), RefusalCode::NotFound, "nope");
+    cluster.ok(&user("oper"), forget("normal"));
+    assert_eq!(used(&cluster), 0);
+}
+
 /// `GraceTime` of a QOS: a job that makes way has longer to end than others.
 #[test]
 fn a_job_that_makes_way_has_the_grace_of_its_class() {

@@ -7,10 +7,12 @@ use crate::{
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, PartId, RunId,
+    accounts::{AccountChange, ClassSpec},
     cluster::ClusterConfig,
     command::{Command, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
     job::{ExitStatus, JobState, Outcome, Usage},
+    plan::{ProposedPlan, ProposedPreemption},
     resources::{IndexSet, Placement},
 };
 
@@ -150,7 +152,7 @@ fn a_job_that_is_to_go_on_can_be_suspended_again() {
     assert_eq!(free(&cluster, "node1"), "2-3");
     assert_eq!(
         suspend(&mut cluster, &[id]),
-        [Event::JobSuspended { job: id, run, lends_cores: true, was_resuming: true }]
+        [Event::JobSuspended { job: id, run, lends_cores: true, was_resuming: true, makes_way_for: None }]
     );
     assert_eq!(free(&cluster, "node1"), "0,2-3");
     assert!(suspend(&mut cluster, &[id]).is_empty());
@@ -350,4 +352,90 @@ fn a_run_that_is_stopped_for_good_does_not_go_on() {
     let node = cluster.node_id("node1");
     let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::Cancelled, grace_seconds: 10 };
     assert_eq!(reconcile(&cluster.state, node, &[PartId::new(run, 0)]), [stop]);
+}
+
+/// A class whose running jobs are suspended to make way, and one that preempts it.
+fn make_classes(cluster: &mut Cluster) {
+    let low = ClassSpec { name: "low".into(), suspends_preempted: true, ..ClassSpec::default() };
+    let high = ClassSpec { name: "high".into(), preempts: vec!["low".into()], ..ClassSpec::default() };
+    let changes = [low, high].map(|spec| AccountChange::Class { before: None, after: Some(spec) }).into();
+    cluster.ok(&user("oper"), Command::ChangeAccounts { changes });
+}
+
+fn of_class(cluster: &mut Cluster, class: &str) -> JobId {
+    let mut spec = job(1, 4);
+    spec.components[0].class = Some(class.into());
+    cluster.submit("ada", spec)
+}
+
+/// A plan that has runs make way, or starts something, made from the present state.
+fn planned(cluster: &mut Cluster, preemptions: Vec<ProposedPreemption>) -> Vec<&'static str> {
+    let plan = ProposedPlan { seen: cluster.state.sequence(), preemptions, ..ProposedPlan::default() };
+    verbs(&cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }))
+}
+
+/// A run of a class that says so is suspended to make way, and plans let it continue: it wants its cores back once the
+/// job that it made way for has them, or no longer comes, and never before a plan could have it make way again.
+#[test]
+fn a_run_that_made_way_continues_with_a_plan() {
+    let mut cluster = Cluster::new();
+    make_classes(&mut cluster);
+    let low = of_class(&mut cluster, "low");
+    let run = cluster.state.next_run();
+    assert!(start_on(&mut cluster, low, &"0-3".parse().expect("cores"), false).is_empty());
+    let high = of_class(&mut cluster, "high");
+    let of = |for_job| {
+        vec![ProposedPreemption { for_job, victims: vec![low], claims: vec![Placement::default()], index: 1, count: 1 }]
+    };
+    assert_eq!(planned(&mut cluster, of(high)), ["made"], "what has not started is not suspended");
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
+    assert_eq!(planned(&mut cluster, of(high)), ["suspended", "made"]);
+    assert_eq!((standing(&cluster, low), free(&cluster, "node1")), (JobState::Suspended, "0-3".into()));
+    assert!(cluster.tick().is_empty());
+    let part = PartId::new(run, 0);
+    assert!(reconcile(&cluster.state, cluster.node_id("node1"), &[part]).contains(&OrderSeed::Suspend { part }));
+
+    let gains = cluster.state.next_run();
+    assert!(start_on(&mut cluster, high, &"0-3".parse().expect("cores"), false).is_empty());
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "made"]);
+    assert_eq!(planned(&mut cluster, Vec::new()), [""; 0], "the other has its cores");
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(gains, 0) });
+    let again = of_class(&mut cluster, "high");
+    end(&mut cluster, gains);
+    assert_eq!(free(&cluster, "node1"), "", "nobody new gets them");
+    assert!(cluster.tick().is_empty(), "another may need them first");
+    assert_eq!(planned(&mut cluster, of(again)), ["suspended", "made"]);
+    assert_eq!(free(&cluster, "node1"), "0-3");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[again]) });
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resuming", "made"], "it no longer comes");
+    assert_eq!(planned(&mut cluster, Vec::new()), ["resumed", "made"]);
+    assert_eq!((standing(&cluster, low), free(&cluster, "node1")), (JobState::Running, "".into()));
+    cluster.assert_replays();
+}
+
+/// An operator may take over: a run that made way stays suspended, or continues at once.
+#[test]
+fn an_operator_suspends_and_resumes_what_made_way() {
+    for is_resumed in [false, true] {
+        let mut cluster = Cluster::new();
+        make_classes(&mut cluster);
+        let low = of_class(&mut cluster, "low");
+        let run = cluster.state.next_run();
+        assert!(start_on(&mut cluster, low, &"0-3".parse().expect("cores"), false).is_empty());
+        cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
+        let high = of_class(&mut cluster, "high");
+        let (victims, claims) = (vec![low], vec![Placement::default()]);
+        planned(&mut cluster, vec![ProposedPreemption { for_job: high, victims, claims, index: 1, count: 1 }]);
+        cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[high]) });
+        if is_resumed {
+            assert_eq!(verbs(&resume(&mut cluster, &[low])), ["resumed"]);
+        } else {
+            let suspended =
+                Event::JobSuspended { job: low, run, lends_cores: true, was_resuming: true, makes_way_for: None };
+            assert_eq!(suspend(&mut cluster, &[low]), [suspended]);
+            assert_eq!(planned(&mut cluster, Vec::new()), [""; 0]);
+            assert_eq!(standing(&cluster, low), JobState::Suspended);
+        }
+        cluster.assert_replays();
+    }
 }

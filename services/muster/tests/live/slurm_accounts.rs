@@ -258,6 +258,37 @@ fn a_qos_preempts_another() {
     }
 }
 
+/// A running job of a QOS with `PreemptMode=suspend` stops while the other has its cores, and continues by itself.
+#[test]
+fn a_qos_suspends_another() {
+    let site = site();
+    site.ok("sacctmgr -i add qos low preemptmode=suspend");
+    site.ok("sacctmgr -i add qos high priority=100 preempt=low");
+    says(&site, "sacctmgr -nP show qos low format=name,preemptmode", 0, "low|suspend\n", "");
+    let shown = |job: &str| site.ok(&format!("squeue -h -j {job} -o %t"));
+    let submit = |qos: &str, script: &str| {
+        let line = format!("sbatch --parsable -q {qos} -N1 -n4 -w node1 --mem=100 --wrap '{script}'");
+        site.ok(&line).trim().to_owned()
+    };
+    let low = submit("low", "while :; do date +%N > beat; sleep 0.05; done");
+    site.system.wait_until("the job runs", || shown(&low) == "R\n");
+    site.system.wait_until("its script runs", || site.system.path("beat").exists());
+    let high = submit("high", "while [ ! -e go ]; do sleep 0.05; done");
+    site.system.wait_until("the other runs in its place", || shown(&high) == "R\n" && shown(&low) == "S\n");
+    let told = || site.system.ok(&["job", "events", &low]);
+    assert!(told().contains(&format!("was suspended to make way for job {high}")), "{}", told());
+    let late = submit("normal", "sleep 60");
+    let beat = || std::fs::read(site.system.path("beat")).unwrap_or_default();
+    site.system.write("go", "");
+    site.is_over(&high);
+    site.system.wait_until("it continues", || shown(&low) == "R\n");
+    let before = beat();
+    site.system.wait_until("its script continues", || beat() != before);
+    assert_eq!(shown(&late), "PD\n", "nobody else got its cores");
+    site.ok(&format!("scancel {low}"));
+    site.system.wait_until("the cores are free", || shown(&late) == "R\n");
+}
+
 /// What jobs may use over time is counted in minutes, and so is what is shown.
 #[test]
 fn minutes_of_an_account_are_used_up() {
@@ -282,6 +313,21 @@ fn minutes_of_an_account_are_used_up() {
     let (status, error) = site.fails("sacctmgr -i modify account test set grptresmins=mem=5");
     assert_eq!(status, 1, "{error}");
     assert_ne!(error, bad, "the key is known, the value is not");
+}
+
+/// `GrpTRESRunMins` limits the minutes that running jobs still have.
+#[test]
+fn minutes_that_are_left_to_running_jobs_are_limited() {
+    let site = site();
+    site.ok("sacctmgr -i modify account test set grptresrunmins=cpu=90");
+    says(&site, "sacctmgr -nP show assoc account=test format=user,grptresrunmins", 0, "|cpu=90\nroot|\n", "");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
+    let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.system.wait_until("the first runs", || shown("1", "%t") == "R\n");
+    site.system.wait_until("the second waits", || shown("2", "%t %r") == "PD AssocGrpCPURunMinutesLimit\n");
+    site.ok("scontrol update jobid=2 timelimit=20");
+    site.system.wait_until("what it asks for now fits in", || shown("2", "%t") == "R\n");
 }
 
 /// A coordinator is made, shown and taken away, and manages the account and those below it.

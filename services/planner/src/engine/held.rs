@@ -6,10 +6,29 @@ use crate::{
     machine::{Holding, expected_end},
     model::ActiveRun,
 };
-use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    resources::{IndexSet, Placement},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
+    /// Counts how much of the walltimes of runs is over, if anything limits what is left to them. A run whose end is not
+    /// known, such as a suspended one, has all of it left.
+    pub(crate) fn count_elapsed(&mut self, now: Timestamp) {
+        if !self.limits.limits_rest() {
+            return;
+        }
+        self.limits.reset_elapsed();
+        for Run { run, usage, .. } in self.runs.values() {
+            let walltimes = usage.iter().map(|usage| usage.walltime_seconds);
+            let longest = walltimes.max().filter(|longest| *longest != u64::MAX && run.expected_end < Timestamp::MAX);
+            let Some(longest) = longest else { continue };
+            let left = u64::try_from(run.expected_end.micros_since(now)).unwrap_or(0).div_ceil(1_000_000);
+            self.limits.elapse(&run.holder, &run.demand, usage, longest.saturating_sub(left));
+        }
+    }
+
     /// Takes a run's holdings away, for this cycle only; see [`Engine::hold_run`].
     pub(crate) fn lend_run(&mut self, job: JobId) -> Option<Run> {
         let known = self.remove_run(job)?;
@@ -94,6 +113,16 @@ impl Run {
     /// The run.
     pub fn active(&self) -> &ActiveRun {
         &self.run
+    }
+
+    /// The same run while it is suspended: it keeps everything but its cores, and nobody knows for how long.
+    pub fn without_cores(&self) -> Self {
+        let mut placement = (*self.run.placement).clone();
+        for share in placement.components.iter_mut().flat_map(|placed| &mut placed.shares) {
+            (share.cores, share.exclusive) = (IndexSet::new(), false);
+        }
+        let run = ActiveRun { placement: Arc::new(placement), expected_end: Timestamp::MAX, ..self.run.clone() };
+        Self { run, usage: self.usage.clone(), assumed_end: Timestamp::MAX }
     }
 
     /// The same run elsewhere.

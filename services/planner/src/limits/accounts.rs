@@ -19,6 +19,9 @@ pub(super) struct AccountLimits {
     committed: Vec<Spending>,
     /// What ended jobs used, by the number of each counter with a budget, which most clusters do not have.
     spent: HashMap<usize, Spending>,
+    /// What running jobs have used already of what was committed, by the number of each counter with a limit on what is
+    /// left to them.
+    elapsed: HashMap<usize, Spending>,
 }
 
 /// The counters and limits of a component, with numbers for the counters.
@@ -91,9 +94,29 @@ impl AccountLimits {
         }
     }
 
-    /// Whether a budget may let a job start later although nothing happens, because old use counts ever less.
+    /// Whether anything limits what is left to running jobs.
+    pub fn limits_rest(&self) -> bool {
+        !self.elapsed.is_empty()
+    }
+
+    /// Nothing has elapsed of any run, before [`Self::elapse`] tells what has.
+    pub fn reset_elapsed(&mut self) {
+        self.elapsed.values_mut().for_each(|elapsed| *elapsed = Spending::default());
+    }
+
+    /// A part of a component's walltime is over.
+    pub fn elapse(&mut self, charge: Charge, elapsed: Spending) {
+        for counter in &self.find(charge).counters {
+            if let Some(sum) = self.elapsed.get_mut(counter) {
+                *sum = sum.and(elapsed);
+            }
+        }
+    }
+
+    /// Whether a limit may let a job start later although nothing happens: old use counts ever less, and less is left to
+    /// running jobs.
     pub fn forgets(&self) -> bool {
-        !self.spent.is_empty() && self.accounts.settings().usage_half_life_seconds > 0
+        !self.spent.is_empty() && self.accounts.settings().usage_half_life_seconds > 0 || self.limits_rest()
     }
 
     fn find(&mut self, charge: Charge) -> Arc<Numbered> {
@@ -110,6 +133,10 @@ impl AccountLimits {
         budgets.for_each(|counter| {
             self.spent.entry(counter).or_default();
         });
+        let left = rules.iter().filter(|(_, rule)| rule.amount.is_left()).filter_map(|(counter, _)| *counter);
+        left.for_each(|counter| {
+            self.elapsed.entry(counter).or_default();
+        });
         let found = Arc::new(Numbered { counters: numbers, rules });
         self.known.insert(charge, found.clone());
         found
@@ -125,23 +152,27 @@ impl AccountLimits {
         number
     }
 
-    /// What counts for the budget of a counter, and what a job would add. Components that grow use more until the end of
-    /// their walltime.
-    fn budget(
+    /// What counts for a budget of a counter or for a limit on what is left, and what a job would add. Components that grow
+    /// use more until the end of their walltime.
+    fn over_time(
         &self,
-        counter: usize,
+        (counter, amount): (usize, Amount),
         holder: &Holder,
         demand: &Demand,
         more: &[Usage],
         held: &[Usage],
     ) -> [Spending; 2] {
-        let spent = self.spent.get(&counter).copied().unwrap_or_default();
+        let committed = self.committed[counter];
+        let used = match amount.is_left() {
+            true => committed.without(self.elapsed.get(&counter).copied().unwrap_or_default()),
+            false => committed.and(self.spent.get(&counter).copied().unwrap_or_default()),
+        };
         let counts = |part: &Part<'_>| self.known(part).counters.contains(&counter);
         let wanted = parts(holder, demand, more).filter(counts).map(|part| match held.get(part.number) {
             Some(held) => Usage { walltime_seconds: held.walltime_seconds, ..*part.usage }.spending().without_runs(),
             None => part.usage.spending(),
         });
-        [spent.and(self.committed[counter]), wanted.fold(Spending::default(), Spending::and)]
+        [used, wanted.fold(Spending::default(), Spending::and)]
     }
 
     /// The knowledge about a component; a job that was never prepared has no known limits.
@@ -191,9 +222,11 @@ impl AccountLimits {
                         (self.used[*counter], wanted.map_or_else(Usage::default, |(_, wanted)| *wanted))
                     }
                 };
-                let budget = counter.filter(|_| rule.amount.is_budget());
-                let budget = budget.map(|counter| self.budget(counter, holder, demand, more, held)).unwrap_or_default();
-                see(Applied { rule, used, wanted, budget, walltime_seconds: part.usage.walltime_seconds });
+                let summed = counter.filter(|_| rule.amount.is_budget() || rule.amount.is_left());
+                let over_time = summed
+                    .map(|counter| self.over_time((counter, rule.amount), holder, demand, more, held))
+                    .unwrap_or_default();
+                see(Applied { rule, used, wanted, over_time, walltime_seconds: part.usage.walltime_seconds });
             }
         }
     }
@@ -204,8 +237,8 @@ struct Applied<'a> {
     rule: &'a Rule,
     used: Usage,
     wanted: Usage,
-    /// For a budget: what is used or committed, and what the job would add.
-    budget: [Spending; 2],
+    /// For a budget and a limit on what is left: what counts, and what the job would add.
+    over_time: [Spending; 2],
     /// The component's walltime.
     walltime_seconds: u64,
 }
@@ -213,7 +246,7 @@ struct Applied<'a> {
 impl Applied<'_> {
     /// Without the text.
     fn numbers(&self) -> LimitView {
-        let Self { rule, used, wanted, budget: [spent, more], walltime_seconds } = self;
+        let Self { rule, used, wanted, over_time: [spent, more], walltime_seconds } = self;
         let (used, wanted) = match rule.amount {
             Amount::RunningJobs => (used.jobs, wanted.jobs),
             Amount::Cores => (used.cores, wanted.cores),
@@ -222,9 +255,13 @@ impl Applied<'_> {
             Amount::MemoryBytes => (used.memory_bytes, wanted.memory_bytes),
             Amount::WalltimeSeconds => (0, *walltime_seconds),
             Amount::Jobs => (0, 0),
-            Amount::CoreSeconds | Amount::NodeSeconds | Amount::GpuSeconds | Amount::RunSeconds => {
-                (spent.seconds(rule.amount), more.seconds(rule.amount))
-            }
+            Amount::CoreSeconds
+            | Amount::NodeSeconds
+            | Amount::GpuSeconds
+            | Amount::RunSeconds
+            | Amount::CoreSecondsLeft
+            | Amount::NodeSecondsLeft
+            | Amount::GpuSecondsLeft => (spent.seconds(rule.amount), more.seconds(rule.amount)),
         };
         LimitView { text: String::new(), used, wanted, most: rule.most }
     }

@@ -80,7 +80,7 @@ impl Engine {
         if let Some(sharing) = &demand.sharing {
             self.machine.open_view(sharing);
         }
-        let mut away: Vec<Run> = leaving.into_iter().filter_map(|job| self.lend_run(job)).collect();
+        let mut away: Vec<Run> = leaving.into_iter().filter_map(|job| self.set_run_aside(job)).collect();
         let is_coming = !away.is_empty() && self.has_room(cycle, wanted);
         let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, wanted, &staying, &mut away) };
         // Nobody is stopped for a job that a limit would keep from starting there.
@@ -116,6 +116,23 @@ impl Engine {
         (ids(leaving), ids(staying))
     }
 
+    /// Takes from a run what it gives up if it makes way: everything, or only its cores if it is suspended, which limits
+    /// still count. Returns the run as it was.
+    fn set_run_aside(&mut self, job: JobId) -> Option<Run> {
+        let gives_cores_only = self.yielding.get(&job).is_some_and(|run| run.gives_cores_only);
+        let run = self.lend_run(job)?;
+        if gives_cores_only {
+            self.hold_run(run.without_cores());
+        }
+        Some(run)
+    }
+
+    /// Returns to a run what [`Self::set_run_aside`] has taken.
+    fn bring_back(&mut self, run: &Run) {
+        self.lend_run(run.active().job);
+        self.hold_run(run.clone());
+    }
+
     /// Where the job fits now, in a way that limits leave open.
     fn room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> Option<Placement> {
         Search { ways: wanted.ways, ..self.search(cycle.now) }.at(wanted.demand, cycle.now)
@@ -137,7 +154,7 @@ impl Engine {
     /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and
     /// the ones before them are set aside.
     fn victims_for(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
-        let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.lend_run(*job)).collect();
+        let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.set_run_aside(*job)).collect();
         away.extend(set_aside.iter().cloned());
         if !self.has_room(cycle, wanted) {
             return Vec::new();
@@ -146,11 +163,11 @@ impl Engine {
         let mut chosen = self.those_in_the_way(cycle, wanted, &set_aside[..enough]);
         // One chosen early may be unnecessary with those chosen later; the more important ones are spared first.
         for at in (0..chosen.len()).rev() {
-            self.hold_run(chosen[at].clone());
+            self.bring_back(&chosen[at]);
             if self.has_room(cycle, wanted) {
                 chosen.remove(at);
             } else {
-                self.lend_run(chosen[at].active().job);
+                self.set_run_aside(chosen[at].active().job);
             }
         }
         chosen.iter().map(|run| run.active().job).collect()
@@ -170,10 +187,10 @@ impl Engine {
 
     fn set_aside_first(&mut self, runs: &[Run], aside: &mut usize, wanted: usize) {
         for run in runs.iter().take(wanted).skip(*aside) {
-            self.lend_run(run.active().job);
+            self.set_run_aside(run.active().job);
         }
         for run in runs.iter().take(*aside).skip(wanted) {
-            self.hold_run(run.clone());
+            self.bring_back(run);
         }
         *aside = wanted;
     }
@@ -185,12 +202,12 @@ impl Engine {
         let nodes: BTreeSet<_> = found.iter().flat_map(Placement::shares).map(|share: &NodeShare| share.node).collect();
         let is_there = |run: &&Run| run.active().placement.shares().any(|share| nodes.contains(&share.node));
         let (there, elsewhere): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(is_there);
-        elsewhere.iter().for_each(|run| self.hold_run((*run).clone()));
+        elsewhere.iter().for_each(|run| self.bring_back(run));
         if self.has_room(cycle, wanted) {
             return there.into_iter().cloned().collect();
         }
         elsewhere.iter().for_each(|run| {
-            self.lend_run(run.active().job);
+            self.set_run_aside(run.active().job);
         });
         runs.to_vec()
     }

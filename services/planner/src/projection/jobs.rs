@@ -237,14 +237,18 @@ pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let mut classes: Vec<Arc<str>> = job.components.iter().map(class).collect();
     classes.sort();
     classes.dedup();
-    let is_preempted = classes.iter().all(|class| accounts.is_preempted(class));
+    let gives_cores_only = run.stopping.is_none() && state.is_suspended_if_preempted(job);
+    // Before it has started there is nothing to suspend, and after that it has given its cores already.
+    let has_something = !gives_cores_only || run.started.is_some() && !run.lends();
+    let is_preempted = has_something && classes.iter().all(|class| accounts.is_preempted(class));
     is_preempted.then(|| YieldingRun {
         job: job.id,
         priority: priority(state, job),
         allocated: run.allocated,
         classes,
         is_leaving: run.stopping.is_some(),
-        comes_back: state.comes_back_if_preempted(job),
+        comes_back: !gives_cores_only && state.comes_back_if_preempted(job),
+        gives_cores_only,
     })
 }
 

@@ -1,20 +1,23 @@
 //! The limits of accounts and service classes in plans.
 
-use crate::world::{World, component, nodes, owner};
-use muster_domain::jobs::Phase;
+use crate::world::{GIB, World, component, nodes, owner};
+use muster_domain::{
+    jobs::Phase,
+    runs::{Run, Suspension},
+};
 use muster_planner::explain::explain;
 use muster_schemas::{
     JobId, RunId,
     accounts::{
         AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
-        JobBounds, UseLimits, UserSpec,
+        JobBounds, Remaining, UseLimits, UserSpec,
     },
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, RefusalCode},
     event::Actor,
-    job::{ArraySpec, Component, JobSpec, Outcome, RequeuePolicy, WaitReason},
+    job::{ArraySpec, Component, JobSpec, JobState, Outcome, RequeuePolicy, WaitReason},
     policy::{Limit, LimitPer, OrderKey, Policy},
-    resources::{Alternative, IndexSet, Request, Sharing},
+    resources::{Alternative, Count, IndexSet, Level, LevelCount, Memory, NodeShare, Per, Request, Sharing},
 };
 use proptest::{prelude::*, sample::select};
 use std::collections::BTreeMap;
@@ -318,6 +321,39 @@ fn what_was_used_of_a_budget_is_forgotten_with_the_half_life() {
     assert_eq!(world.settle(), [second], "50 of them count");
 }
 
+/// `GrpTRESRunMins`: a job waits until the walltimes that running jobs still have leave room for its own. A job without a
+/// walltime does not start.
+#[test]
+fn a_limit_on_what_is_left_to_running_jobs() {
+    let remaining = Remaining { core_seconds: Some(700), ..Remaining::default() };
+    let limits = UseLimits { remaining, ..UseLimits::default() };
+    let mut world = world(settings(), vec![association("test", None, limits)]);
+    let first = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [first]);
+    world.report_start(first);
+    let second = world.submit(job(&[1]));
+    let mut endless = job(&[1]);
+    endless.components[0].alternatives[0].walltime_seconds = None;
+    let endless = world.submit(endless);
+    assert_eq!(world.settle(), []);
+    let text = "700 core seconds left of all in association test";
+    assert_eq!(world.reason(second), limit(text));
+    let job = world.state().job(second).expect("it waits");
+    let explained = explain(world.engine(), world.state(), job, world.state().time()).expect("it waits");
+    let told: Vec<_> =
+        explained.limits.iter().filter(|view| view.text == text).map(|view| (view.wanted, view.most)).collect();
+    assert_eq!(told, [(600, 700)], "{:?}", explained.limits);
+    assert!(world.plan().next_wake.is_some(), "it is looked at again although nothing happens");
+    world.pass(400, first);
+    assert_eq!(world.settle(), [], "200 are left of the first");
+    world.pass(120, first);
+    assert_eq!(world.settle(), [second]);
+    world.end(first);
+    world.end(second);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(endless), limit(text));
+}
+
 /// Classes whose runs make way: `urgent` for none, `low` and `spare` for `urgent`.
 fn preempting(spare_is_cancelled: bool) -> World {
     let made = |name: &str, priority, preempts: &[&str], cancels_preempted| AccountChange::Class {
@@ -378,6 +414,123 @@ fn runs_make_way_for_a_class_that_preempts_theirs() {
     world.end(urgent);
     assert_eq!(world.settle(), [lows[2]]);
     assert!(world.state().job(normal).unwrap().run().is_some());
+}
+
+/// Classes whose runs make way for `urgent`: those of `low` are suspended, those of `spare` wait again.
+fn suspending() -> World {
+    let mut world = preempting(false);
+    let low = |suspends_preempted| ClassSpec { name: "low".into(), suspends_preempted, ..ClassSpec::default() };
+    let change = AccountChange::Class { before: Some(low(false)), after: Some(low(true)) };
+    world.command(&Actor::Ledger, Command::ChangeAccounts { changes: vec![change] }).expect("a good change");
+    world
+}
+
+/// A job of a class on this many cores of one node, with this much of its 8 GiB of memory.
+fn on_one_node(class: &str, cores: u32, gibibytes: u64) -> JobSpec {
+    let memory = Some(Memory { bytes: gibibytes * GIB, per: Per::Node });
+    let path = vec![LevelCount { level: Level::Node, count: Count::exactly(1) }];
+    let request = Request { path, tasks: Some(cores), memory, ..Request::default() };
+    let alternative = Alternative { requests: vec![request], walltime_seconds: Some(600), ..Alternative::default() };
+    let mut spec = JobSpec { components: vec![component(vec![alternative])], ..JobSpec::default() };
+    spec.components[0].class = Some(class.into());
+    spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 5, ..RequeuePolicy::default() };
+    spec
+}
+
+fn state_of(world: &World, job: JobId) -> JobState {
+    world.state().job_state(world.state().job(job).expect("it is known"))
+}
+
+/// Runs start, plans are made and time comes, until nothing changes any more.
+fn quiet(world: &mut World) -> Vec<JobId> {
+    let mut started = Vec::new();
+    for _ in 0..30 {
+        let before = world.state().sequence();
+        started.extend(world.settle());
+        let launching: Vec<JobId> = world
+            .state()
+            .runs()
+            .filter(|run| run.started.is_none() && run.stopping.is_none())
+            .map(|run| run.job)
+            .collect();
+        launching.into_iter().for_each(|job| world.report_start(job));
+        world.tick();
+        if world.state().sequence() == before {
+            return started;
+        }
+    }
+    panic!("plans change something for ever");
+}
+
+fn is_suspended(world: &World, job: JobId) -> bool {
+    state_of(world, job) == JobState::Suspended
+}
+
+/// A run whose class says so is suspended to make way: the other starts on its cores, and it continues when that ends.
+/// Nobody else gets its cores but another job that it makes way for, which gets them without it continuing in between.
+#[test]
+fn a_run_that_makes_way_is_suspended_and_continues_afterwards() {
+    let mut world = suspending();
+    let low = of_class(&mut world, "low", 6);
+    assert_eq!(quiet(&mut world), [low]);
+    let urgent = of_class(&mut world, "urgent", 6);
+    let planned = world.plan().plan;
+    assert_eq!(planned.preemptions[0].victims, [low]);
+    assert_eq!(quiet(&mut world), [urgent]);
+    assert!(is_suspended(&world, low));
+    let late = of_class(&mut world, "normal", 1);
+    let again = of_class(&mut world, "urgent", 2);
+    assert_eq!(quiet(&mut world), []);
+    world.end(urgent);
+    assert!(is_suspended(&world, low));
+    assert_eq!(quiet(&mut world), [again], "the other job finds the cores taken that the run wants back");
+    assert!(is_suspended(&world, low));
+    let run = world.state().job(low).and_then(|job| job.run()).expect("it keeps its run");
+    assert!(world.state().run(run).is_some_and(|run| run.suspension != Suspension::Resumed), "it never continued");
+    world.end(again);
+    assert_eq!(quiet(&mut world), []);
+    assert_eq!(state_of(&world, low), JobState::Running);
+    world.end(low);
+    assert_eq!(quiet(&mut world), [late]);
+}
+
+/// A suspended run keeps its memory: nobody is suspended for a job that needs it.
+#[test]
+fn nobody_is_suspended_for_a_job_that_lacks_memory() {
+    let mut world = suspending();
+    let lows = [0; 6].map(|_| world.submit(on_one_node("low", 4, 6)));
+    assert_eq!(quiet(&mut world), lows);
+    let large = world.submit(on_one_node("urgent", 1, 3));
+    assert!(world.plan().plan.preemptions.is_empty());
+    assert_eq!(quiet(&mut world), []);
+    let small = world.submit(on_one_node("urgent", 1, 2));
+    world.command(&owner("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![large]) }).expect("it waits");
+    assert_eq!(quiet(&mut world), [small]);
+    assert_eq!(lows.iter().filter(|low| is_suspended(&world, **low)).count(), 1);
+}
+
+/// It stays suspended while others that make way as well still end, and continues if the job is gone before it started.
+#[test]
+fn a_suspended_run_waits_for_the_others_that_make_way() {
+    let mut world = suspending();
+    let (low, spare) = (of_class(&mut world, "low", 3), of_class(&mut world, "spare", 3));
+    assert_eq!(quiet(&mut world), [low, spare]);
+    let urgent = of_class(&mut world, "urgent", 6);
+    assert_eq!(quiet(&mut world), []);
+    assert!(is_suspended(&world, low) && world.state().job(spare).is_some_and(|job| job.run().is_some()));
+    assert_eq!(quiet(&mut world), []);
+    assert!(is_suspended(&world, low), "the job that it made way for still waits");
+    world.end(spare);
+    assert_eq!(quiet(&mut world), [urgent]);
+    world.end(urgent);
+    assert_eq!(quiet(&mut world), [spare]);
+    assert_eq!(state_of(&world, low), JobState::Running);
+    let gone = of_class(&mut world, "urgent", 6);
+    assert_eq!(quiet(&mut world), []);
+    assert!(is_suspended(&world, low));
+    world.command(&owner("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![gone]) }).expect("it waits");
+    assert_eq!(quiet(&mut world), []);
+    assert_eq!(state_of(&world, low), JobState::Running);
 }
 
 /// Where all jobs have promises, runs make way for the first waiting job, and for none behind it that could use the same.
@@ -781,6 +934,93 @@ fn happen(world: &mut World, step: &Step) {
                 let _ = world
                     .command(&Actor::User((*owner).clone()), Command::ChangeClass { jobs, class: (*class).into() });
             }
+        }
+    }
+}
+
+/// What happens to jobs of classes that make way for each other.
+#[derive(Clone, Debug)]
+enum Happening {
+    /// A job of a class on this many cores of a node, with this much memory.
+    Comes(&'static str, u32, u64),
+    /// The run of one of the jobs ends, counted from the first that runs.
+    Ends(usize),
+    /// A waiting job is cancelled.
+    Goes(usize),
+    /// An operator suspends or resumes a run.
+    Turned(usize),
+}
+
+fn happenings() -> impl Strategy<Value = Happening> {
+    let class = select(vec!["low", "low", "spare", "normal", "urgent", "urgent"]);
+    prop_oneof![
+        5 => (class, 1u32..=4, 1u64..=5).prop_map(|(class, cores, memory)| Happening::Comes(class, cores, memory)),
+        3 => any::<usize>().prop_map(Happening::Ends),
+        1 => any::<usize>().prop_map(Happening::Goes),
+        1 => any::<usize>().prop_map(Happening::Turned),
+    ]
+}
+
+fn befall(world: &mut World, happening: &Happening) {
+    let running: Vec<JobId> = world.state().runs().map(|run| run.job).collect();
+    let waiting: Vec<JobId> = world.state().jobs().filter(|job| job.is_waiting()).map(|job| job.id).collect();
+    let one = |jobs: &[JobId], number: usize| jobs.get(number % jobs.len().max(1)).copied();
+    match happening {
+        Happening::Comes(class, cores, memory) => {
+            world.submit(on_one_node(class, *cores, *memory));
+        }
+        Happening::Ends(number) => one(&running, *number).into_iter().for_each(|job| world.end(job)),
+        Happening::Goes(number) => one(&waiting, *number).into_iter().for_each(|job| {
+            let jobs = JobSelection::Ids(vec![job]);
+            world.command(&owner("ada"), Command::Cancel { jobs }).expect("it waits");
+        }),
+        Happening::Turned(number) => one(&running, *number).into_iter().for_each(|job| {
+            let jobs = JobSelection::Ids(vec![job]);
+            let command = match is_suspended(world, job) {
+                true => Command::Resume { jobs },
+                false => Command::Suspend { jobs },
+            };
+            // One that is ending is neither.
+            let _ = world.command(&Actor::Ledger, command);
+        }),
+    }
+}
+
+/// Runs that made way continue once their cores are free, unless they wait for a job that others still make way for.
+fn assert_nobody_is_forgotten(world: &World) {
+    let state = world.state();
+    let is_coming = state.runs().any(|run| run.stopping.is_some());
+    for run in state.made_way() {
+        let has_its_cores = |other: &&Run| {
+            let meets = |one: &NodeShare, two: &NodeShare| {
+                one.node == two.node && !one.cores.intersection(&two.cores).is_empty()
+            };
+            let shares = || other.placement.shares();
+            other.id != run.id && run.placement.shares().any(|share| shares().any(|theirs| meets(share, theirs)))
+        };
+        let is_used = state.runs().any(|other| has_its_cores(&other));
+        assert!(is_used || is_coming, "job {} is suspended for nobody", run.job);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    /// Whatever comes, ends and is suspended: plans come to rest, every core has one run that is not suspended, memory
+    /// suffices for all, and a run that made way continues as soon as nobody uses its cores.
+    #[test]
+    fn runs_that_make_way_are_never_forgotten(
+        policy in select(vec!["fcfs", "easy", "conservative"]),
+        happenings in prop::collection::vec(happenings(), 1..30),
+    ) {
+        let mut world = suspending();
+        let built_in = Policy::built_in(policy).expect("it is built in");
+        world.set_policy(Policy { order: vec![OrderKey::Priority], ..built_in });
+        world.drain(&["n3", "n4", "n5", "n6"]);
+        for happening in &happenings {
+            befall(&mut world, happening);
+            quiet(&mut world);
+            assert_nobody_is_forgotten(&world);
         }
     }
 }

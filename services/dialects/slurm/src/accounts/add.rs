@@ -240,8 +240,9 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
     if !class.preempts.is_empty() {
         proposal.say(format_args!("  {:<24} = {}", "Preempt", class.preempts.join(",")));
     }
-    if class.cancels_preempted {
-        proposal.say(format_args!("  {:<24} = {}", "PreemptMode", "cancel"));
+    if class.cancels_preempted || class.suspends_preempted {
+        let mode = if class.suspends_preempted { "suspend" } else { "cancel" };
+        proposal.say(format_args!("  {:<24} = {mode}", "PreemptMode"));
     }
     if class.priority != 0 {
         proposal.say(format_args!("  {:<24} = {}", "Priority", class.priority));

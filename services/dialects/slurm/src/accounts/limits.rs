@@ -5,7 +5,7 @@ use crate::{
     duration,
     size::{MEGABYTE, megabytes_of, parse_megabytes, show_megabytes},
 };
-use muster_schemas::accounts::{Bounds, Budget, ClassSpec, JobBounds, UseLimits};
+use muster_schemas::accounts::{Bounds, Budget, ClassSpec, JobBounds, Remaining, UseLimits};
 use std::fmt::Write as _;
 
 /// Settings of an association or a class other than limits.
@@ -17,7 +17,8 @@ pub(super) struct Extras<'s> {
     pub priority: Option<&'s mut i64>,
     pub refuses_hopeless: Option<&'s mut bool>,
     pub preempts: Option<&'s mut Vec<String>>,
-    pub cancels_preempted: Option<&'s mut bool>,
+    /// Whether jobs that make way are cancelled, and whether they are suspended.
+    pub preempted: Option<(&'s mut bool, &'s mut bool)>,
     pub grace_seconds: Option<&'s mut u32>,
 }
 
@@ -25,13 +26,20 @@ impl<'s> Extras<'s> {
     /// Those of a class, and its limits.
     pub fn of_class(class: &'s mut ClassSpec) -> (&'s mut UseLimits, Self) {
         let ClassSpec {
-            limits, priority, refuses_hopeless, preempts, cancels_preempted, preemption_grace_seconds, ..
+            limits,
+            priority,
+            refuses_hopeless,
+            preempts,
+            cancels_preempted,
+            suspends_preempted,
+            preemption_grace_seconds,
+            ..
         } = class;
         let extras = Self {
             priority: Some(priority),
             refuses_hopeless: Some(refuses_hopeless),
             preempts: Some(preempts),
-            cancels_preempted: Some(cancels_preempted),
+            preempted: Some((cancels_preempted, suspends_preempted)),
             grace_seconds: Some(preemption_grace_seconds),
             ..Self::default()
         };
@@ -59,6 +67,8 @@ enum Setter {
     Wall,
     /// Minutes of cores, nodes, GPUs.
     TresMinutes,
+    /// The same, of what is left to running jobs.
+    TresRunMinutes,
     /// The sum of the times of all jobs.
     GroupWall,
 }
@@ -74,12 +84,14 @@ fn of_job(bounds: &mut JobBounds) -> [&mut Option<u64>; 4] {
 }
 
 /// Names in lower case; the first one is printed.
-const LIMITS: [(&[&str], Option<Of>, Setter); 24] = [
+const LIMITS: [(&[&str], Option<Of>, Setter); 26] = [
     (&["grpjobs"], None, Setter::Number(|limits| &mut limits.together.running_jobs)),
     (&["grpsubmitjobs"], None, Setter::Number(|limits| &mut limits.together.jobs)),
     (&["grptres"], None, Setter::Tres(|limits| of_bounds(&mut limits.together))),
     (&["grptresmins"], None, Setter::TresMinutes),
     (&["grpcpumins"], None, Setter::Minutes(|limits| &mut limits.budget.core_seconds)),
+    (&["grptresrunmins"], None, Setter::TresRunMinutes),
+    (&["grpcpurunmins"], None, Setter::Minutes(|limits| &mut limits.remaining.core_seconds)),
     (&["grpwall"], None, Setter::GroupWall),
     (&["grpcpus"], None, Setter::Number(|limits| &mut limits.together.cores)),
     (&["grpnodes"], None, Setter::Number(|limits| &mut limits.together.nodes)),
@@ -145,7 +157,14 @@ pub(super) fn set(
                 size.map(|size| *slot(limits) = size.map(|size| size.saturating_mul(MEGABYTE))).ok_or_else(bad)
             }
             Setter::Minutes(slot) => number(value).map(|minutes| *slot(limits) = minutes.map(seconds)).ok_or_else(bad),
-            Setter::TresMinutes => set_tres_minutes(value, &mut limits.budget).ok_or_else(bad),
+            Setter::TresMinutes => {
+                let Budget { core_seconds, node_seconds, gpu_seconds, .. } = &mut limits.budget;
+                set_tres_minutes(value, [core_seconds, node_seconds, gpu_seconds]).ok_or_else(bad)
+            }
+            Setter::TresRunMinutes => {
+                let Remaining { core_seconds, node_seconds, gpu_seconds } = &mut limits.remaining;
+                set_tres_minutes(value, [core_seconds, node_seconds, gpu_seconds]).ok_or_else(bad)
+            }
             Setter::GroupWall => {
                 let limit = duration::TimeLimit::parse(value).ok_or_else(bad)?;
                 limits.budget.run_seconds = limit.seconds();
@@ -182,11 +201,15 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
         let priority = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };
         **extras.priority.as_mut().ok_or_else(unknown)? = priority;
     } else if key == "preemptmode" {
-        let cancels = extras.cancels_preempted.as_mut().ok_or_else(unknown)?;
-        **cancels = match value.to_lowercase().as_str() {
-            "cancel" => true,
-            "requeue" | "cluster" | "-1" | "" => false,
-            _ => return Err(format!(" Bad Preempt Mode given: {value}; muster knows cancel, requeue and cluster")),
+        let (cancels, suspends) = extras.preempted.as_mut().ok_or_else(unknown)?;
+        (**cancels, **suspends) = match value.to_lowercase().as_str() {
+            "cancel" => (true, false),
+            "suspend" | "suspend,gang" | "gang,suspend" => (false, true),
+            "requeue" | "cluster" | "-1" | "" => (false, false),
+            _ => {
+                let known = "muster knows cancel, requeue, suspend and cluster";
+                return Err(format!(" Bad Preempt Mode given: {value}; {known}"));
+            }
         };
     } else if begins("gracetime", 3) {
         let seconds = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };
@@ -256,13 +279,13 @@ fn set_tres(value: &str, [cores, nodes, gpus, memory]: [&mut Option<u64>; 4]) ->
 }
 
 /// `cpu=4,node=2,gres/gpu=1` in minutes; -1 removes one. Memory is not counted over time.
-fn set_tres_minutes(value: &str, budget: &mut Budget) -> Option<()> {
+fn set_tres_minutes(value: &str, [cores, nodes, gpus]: [&mut Option<u64>; 3]) -> Option<()> {
     for part in value.split(',').filter(|part| !part.is_empty()) {
         let (name, minutes) = part.split_once('=')?;
         let slot = match name.to_lowercase().as_str() {
-            "cpu" | "1" => &mut budget.core_seconds,
-            "node" | "4" => &mut budget.node_seconds,
-            "gres/gpu" => &mut budget.gpu_seconds,
+            "cpu" | "1" => &mut *cores,
+            "node" | "4" => &mut *nodes,
+            "gres/gpu" => &mut *gpus,
             _ => return None,
         };
         *slot = number(minutes)?.map(seconds);
@@ -276,8 +299,17 @@ fn seconds(minutes: u64) -> u64 {
 
 /// The minutes of cores, nodes and GPUs as Slurm lists them: `cpu=600,gres/gpu=60`.
 pub fn tres_minutes(budget: &Budget) -> String {
+    minutes(budget.core_seconds, budget.node_seconds, budget.gpu_seconds)
+}
+
+/// The same of what is left to running jobs.
+pub fn tres_run_minutes(remaining: &Remaining) -> String {
+    minutes(remaining.core_seconds, remaining.node_seconds, remaining.gpu_seconds)
+}
+
+fn minutes(cores: Option<u64>, nodes: Option<u64>, gpus: Option<u64>) -> String {
     let minutes = |seconds: Option<u64>| seconds.map(|seconds| seconds / 60);
-    tres(minutes(budget.core_seconds), minutes(budget.node_seconds), minutes(budget.gpu_seconds), None)
+    tres(minutes(cores), minutes(nodes), minutes(gpus), None)
 }
 
 /// Cores, nodes, GPUs and memory as Slurm lists them: `cpu=4,gres/gpu=1,mem=10G,node=2`.
@@ -305,7 +337,7 @@ pub fn wall(seconds: Option<u64>) -> String {
 
 /// The limits that are set, one per line, with the names padded.
 pub(super) fn lines(limits: &UseLimits, of: Of) -> Vec<String> {
-    let UseLimits { together, each_user, each_account, each_job, budget } = limits;
+    let UseLimits { together, each_user, each_account, each_job, budget, remaining } = limits;
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let amounts = |bounds: &Bounds| tres(bounds.cores, bounds.nodes, bounds.gpus, bounds.memory_bytes);
     let of_user =
@@ -317,6 +349,7 @@ pub(super) fn lines(limits: &UseLimits, of: Of) -> Vec<String> {
         ("GrpSubmitJobs", count(together.jobs)),
         ("GrpTRES", amounts(together)),
         ("GrpTRESMins", tres_minutes(budget)),
+        ("GrpTRESRunMins", tres_run_minutes(remaining)),
         ("GrpWall", wall(budget.run_seconds)),
         (of_user[0], count(each_user.running_jobs)),
         (of_user[1], count(each_user.jobs)),

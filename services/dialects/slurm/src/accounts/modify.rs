@@ -73,6 +73,21 @@ fn set_association(pairs: &[&(String, String)], spec: &mut AssociationSpec) -> R
     })
 }
 
+/// Whether pairs begin the use of what they are about again from nothing, and the other pairs.
+///
+/// # Errors
+/// The message, if the use should be anything but 0.
+fn without_usage<'p>(
+    pairs: impl Iterator<Item = &'p (String, String)>,
+) -> Result<(bool, Vec<&'p (String, String)>), String> {
+    let (usage, others): (Vec<_>, Vec<_>) =
+        pairs.partition(|(key, _)| key.len() >= 7 && "rawusage".starts_with(&**key));
+    match usage.iter().find(|(_, value)| value != "0") {
+        Some((key, value)) => Err(format!("sacctmgr: error: Invalid value for {key} ({value}): use is only set to 0")),
+        None => Ok((!usage.is_empty(), others)),
+    }
+}
+
 fn begin(command: &Sacctmgr, condition: &Where) -> Result<Proposal, Proposal> {
     match command.set.is_empty() {
         true => Err(Proposal::refused(" You didn't give me anything to set")),
@@ -98,6 +113,10 @@ fn change_associations<'p>(
     if pairs.is_empty() {
         return;
     }
+    let (forgets_use, pairs) = match without_usage(pairs.iter().copied()) {
+        Ok(found) => found,
+        Err(error) => return proposal.fail(error),
+    };
     let mut is_told = false;
     for before in associations {
         let mut after = before.clone();
@@ -105,7 +124,7 @@ fn change_associations<'p>(
             // Additions and removals apply to the list in force, which is that of an account.
             after.classes = site.classes_of(&before.of);
         }
-        if let Err(error) = set_association(pairs, &mut after) {
+        if let Err(error) = set_association(&pairs, &mut after) {
             return proposal.fail(error);
         }
         if !is_told {
@@ -115,6 +134,9 @@ fn change_associations<'p>(
         proposal.say(site.line(&before.of, 20));
         if after != *before {
             proposal.changes.push(AccountChange::Association { before: Some(before.clone()), after: Some(after) });
+        }
+        if forgets_use {
+            proposal.changes.push(AccountChange::AssociationUse { of: before.of.clone() });
         }
     }
 }
@@ -245,7 +267,8 @@ fn changed_classes(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Prop
     let all = all.chain((!is_made).then_some((None, &unmade)));
     for (before, class) in all.filter(|(_, class)| takes(&condition.names, &class.name)) {
         let mut after = class.clone();
-        for pair in &command.set {
+        let (forgets_use, pairs) = without_usage(command.set.iter()).map_err(Proposal::refused)?;
+        for pair in pairs {
             if key(&pair.0) == Key::Description {
                 pair.1.trim_matches(['"', '\'']).clone_into(&mut after.description);
                 continue;
@@ -259,6 +282,9 @@ fn changed_classes(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Prop
         proposal.say(format_args!("  {}", class.name));
         if before.as_ref() != Some(&after) {
             proposal.changes.push(AccountChange::Class { before, after: Some(after) });
+        }
+        if forgets_use {
+            proposal.changes.push(AccountChange::ClassUse { name: class.name.clone() });
         }
     }
     match proposal.said.is_empty() {

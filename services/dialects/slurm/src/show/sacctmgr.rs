@@ -12,7 +12,7 @@ use super::{
     columns::{Field, FormatError, Layout, ListStyle},
 };
 use crate::{
-    accounts::{ROOT, tres, tres_minutes, wall},
+    accounts::{ROOT, tres, tres_minutes, tres_run_minutes, wall},
     duration,
 };
 use muster_schemas::{
@@ -410,7 +410,11 @@ impl Listed for Qos {
         field!(&["Preempt"], "Preempt", 10, |row, _, out| out.push_str(&row.0.preempts.join(","))),
         field!(&["PreemptExemptTime"], "PreemptExemptTime", 19, |_, _, _| {}),
         field!(&["PreemptMode"], "PreemptMode", 11, |row, _, out| {
-            out.push_str(if row.0.cancels_preempted { "cancel" } else { "cluster" });
+            out.push_str(match (row.0.cancels_preempted, row.0.suspends_preempted) {
+                (true, _) => "cancel",
+                (_, true) => "suspend",
+                _ => "cluster",
+            });
         }),
         field!(&["Flags"], "Flags", 20, |row, _, out| {
             out.push_str(if row.0.refuses_hopeless { "DenyOnLimit" } else { "" });
@@ -419,7 +423,9 @@ impl Listed for Qos {
         field!(&["UsageFactor"], "UsageFactor", 11, |_, _, out| out.push_str("1.000000")),
         field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.0.limits.together, out)),
         field!(&["GrpTRESMins"], "GrpTRESMins", 13, |row, _, out| out.push_str(&tres_minutes(&row.0.limits.budget))),
-        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |row, _, out| {
+            out.push_str(&tres_run_minutes(&row.0.limits.remaining));
+        }),
         field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.0.limits.together.running_jobs, out)),
         field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.0.limits.together.jobs, out)),
         field!(&["GrpWall"], "GrpWall", 11, |row, _, out| out.push_str(&wall(row.0.limits.budget.run_seconds))),
@@ -492,7 +498,9 @@ impl Listed for Association {
         field!(&["DefaultQOS", "DefQOS"], "Def QOS", 9, |row, _, out| {
             out.push_str(row.spec.default_class.as_deref().unwrap_or_default());
         }),
-        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |row, _, out| {
+            out.push_str(&tres_run_minutes(&row.spec.limits.remaining));
+        }),
         field!(&["ID"], "ID", 10, |row, _, out| put(association_id(&row.spec.of), out)),
     ];
     const USUAL: &'static str = "Cluster,Account,User,Partition,Share,Priority,GrpJobs,GrpTRES,GrpSubmitJobs,GrpWall,\

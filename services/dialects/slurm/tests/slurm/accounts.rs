@@ -32,6 +32,7 @@ fn after(page: &mut AccountsPage, line: &str) -> Proposal {
             AccountChange::User { before, after } => put(&mut page.users, before, after),
             AccountChange::Association { before, after } => put(&mut page.associations, before, after),
             AccountChange::Class { before, after } => put(&mut page.classes, before, after),
+            AccountChange::AssociationUse { .. } | AccountChange::ClassUse { .. } => {}
         }
     }
     proposal
@@ -112,8 +113,8 @@ fn accounts_are_added_with_an_association_each() {
     fails(&mut page, "add account", " Need name of account to add.");
     fails(
         &mut page,
-        "add account more grptresrunmins=cpu=1",
-        " Unknown option: grptresrunmins=cpu=1\n Use keyword 'where' to modify condition",
+        "add account more grptresmin=cpu=1,mem=5",
+        "sacctmgr: error: Invalid value for grptresmin (cpu=1,mem=5)",
     );
 }
 
@@ -165,6 +166,13 @@ fn what_is_meant_is_modified() {
     fails(&mut page, "modify user ann set", " You didn't give me anything to set");
     fails(&mut page, "modify user ann set maxjobs=many", "sacctmgr: error: Invalid value for maxjobs (many)");
     assert!(after(&mut page, "modify user set maxjobs=1").is_of_all);
+    let said = " Modified account associations...\n  C = alpha      A = test of science\n";
+    let changes = says(&mut page, "modify account test set grptresrunmins=cpu=90,gres/gpu=2 rawusage=0", said);
+    let remaining = find(&page, of("test", None)).limits.remaining;
+    assert_eq!((remaining.core_seconds, remaining.gpu_seconds, remaining.node_seconds), (Some(5400), Some(120), None));
+    assert_eq!(changes.last(), Some(&AccountChange::AssociationUse { of: of("test", None) }));
+    let bad = "sacctmgr: error: Invalid value for rawusage (5): use is only set to 0";
+    fails(&mut page, "modify account test set rawusage=5", bad);
 }
 
 /// SL-L-02: `normal` can be changed although nobody added it.
@@ -180,6 +188,17 @@ fn qos_are_added_modified_and_deleted() {
     let normal = page.classes.iter().find(|class| class.name == "normal").unwrap();
     let limits = &normal.limits;
     assert_eq!((limits.each_user.running_jobs, limits.together.running_jobs), (Some(2), Some(5)));
+    says(&mut page, "modify qos normal set preemptmode=suspend,gang", " Modified qos...\n  normal\n");
+    assert!(page.classes.iter().any(|class| class.name == "normal" && class.suspends_preempted));
+    let changes =
+        says(&mut page, "modify qos normal set preemptmode=cancel rawusage=0", " Modified qos...\n  normal\n");
+    assert_eq!(changes.last(), Some(&AccountChange::ClassUse { name: "normal".into() }));
+    let modes = page
+        .classes
+        .iter()
+        .find(|class| class.name == "normal")
+        .map(|class| (class.cancels_preempted, class.suspends_preempted));
+    assert_eq!(modes, Some((true, false)));
     says(&mut page, "delete qos low,high", " Deleting QOS(s)...\n  high\n  low\n");
     says(&mut page, "delete qos low", " Nothing deleted\n");
     fails(&mut page, "add qos x flags=NoReserve", " Unknown QOS flag used in:\n  'NoReserve'");

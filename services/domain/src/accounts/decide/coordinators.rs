@@ -33,7 +33,8 @@ pub(super) fn require_permission(access: &Access, accounts: &Accounts, change: &
             before.iter().chain(after).all(|spec| user.may_change_limits(&spec.of))
                 && after.as_ref().is_none_or(|after| user.may_give_classes(before.as_ref(), after))
         }
-        AccountChange::Class { .. } => false,
+        AccountChange::AssociationUse { of } => user.may_change_limits(of),
+        AccountChange::Class { .. } | AccountChange::ClassUse { .. } => false,
     };
     match may {
         true => Ok(()),

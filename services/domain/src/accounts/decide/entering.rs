@@ -254,9 +254,9 @@ impl Least {
             Amount::Gpus => self.gpus,
             Amount::MemoryBytes => self.memory_bytes,
             Amount::WalltimeSeconds => walltime_seconds,
-            Amount::CoreSeconds => self.cores.saturating_mul(walltime_seconds),
-            Amount::NodeSeconds => self.nodes.saturating_mul(walltime_seconds),
-            Amount::GpuSeconds => self.gpus.saturating_mul(walltime_seconds),
+            Amount::CoreSeconds | Amount::CoreSecondsLeft => self.cores.saturating_mul(walltime_seconds),
+            Amount::NodeSeconds | Amount::NodeSecondsLeft => self.nodes.saturating_mul(walltime_seconds),
+            Amount::GpuSeconds | Amount::GpuSecondsLeft => self.gpus.saturating_mul(walltime_seconds),
             Amount::RunSeconds => walltime_seconds,
         }
     }

@@ -9,6 +9,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid, not_found},
     fixed,
     jobs::Job,
+    lending,
     nodes::{Licence, Node, Queue, Spare},
     quotas::{self, Book},
     reservations,
@@ -89,6 +90,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
+    events.extend(lending::making_way::returning(state, seen, &plan.stopping, &plan.started));
     let record = PlanRecord {
         seen,
         at,
@@ -151,7 +153,7 @@ pub(crate) struct Plan<'a> {
     started: BTreeSet<JobId>,
     /// Jobs that running jobs make way for in the plan. They continue to wait.
     gaining: BTreeSet<JobId>,
-    /// Runs stopped by the plan.
+    /// Runs stopped or suspended by the plan.
     stopping: BTreeSet<RunId>,
     nodes: BTreeMap<NodeId, Node>,
     licences: BTreeMap<String, Licence>,

@@ -102,6 +102,8 @@ fn described(change: &AccountChange) -> (&'static str, String) {
             let words = ["Add QOS", "Modify QOS", "Remove QOS"];
             named(words, [before, after].map(|spec| spec.as_ref().map(|spec| spec.name.clone())))
         }
+        AccountChange::AssociationUse { of } => ("Modify Associations", of.to_string()),
+        AccountChange::ClassUse { name } => ("Modify QOS", name.clone()),
     }
 }
 
