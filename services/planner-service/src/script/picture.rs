@@ -40,7 +40,7 @@ fn time(time: Timestamp) -> Moment {
 pub(super) fn queue(queue: &Queue) -> QueueState {
     QueueState {
         name: queue.spec.name.clone(),
-        kind: Some("execution".into()),
+        kind: Some(if queue.spec.route.is_some() { "route" } else { "execution" }.into()),
         started: Some(queue.spec.started),
         enabled: Some(queue.spec.enabled),
         priority: Some(queue.spec.priority),

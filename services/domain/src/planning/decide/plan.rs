@@ -273,6 +273,9 @@ impl<'a> Plan<'a> {
             return Err("filters judge its start, so that it starts in the queue in which it waits".into());
         }
         let known = self.state.queue(queue).ok_or_else(|| format!("queue `{queue}` does not exist"))?;
+        if known.spec.route.is_some() {
+            return Err(format!("queue `{queue}` passes jobs on and starts none"));
+        }
         if !known.spec.started && !self.is_past_queues {
             return Err(format!("queue `{queue}` is stopped"));
         }
