@@ -10,6 +10,7 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
+use muster_pbs_script::trigger::IN_ORDER;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
@@ -18,7 +19,7 @@ use muster_schemas::{
     event::{Actor, Event, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
     job::{JobSpec, WaitReason},
-    plan::ProposedPlan,
+    plan::{PlanCycle, ProposedPlan},
 };
 use muster_telemetry::{
     metrics::{self, Counter, Gauge},
@@ -70,6 +71,9 @@ pub(crate) struct Planner<'c> {
     /// The number of this planner's start, once the ledger has counted it, and the number of its passes (HPC-F-89).
     epoch: Option<u64>,
     passes: u64,
+    /// Why the next cycle begins, and how many jobs the last one started (PBS-C-11).
+    triggers: Vec<Trigger>,
+    last_started: usize,
 }
 
 impl<'c> Planner<'c> {
@@ -102,6 +106,8 @@ impl<'c> Planner<'c> {
             told_reasons: None,
             epoch: None,
             passes: 0,
+            triggers: Vec::new(),
+            last_started: 0,
         })
     }
 
@@ -191,27 +197,61 @@ impl<'c> Planner<'c> {
                 let is_new = self.state().eligible_jobs() > eligible;
                 self.note_trigger(record, is_new);
             }
-            if let Some(script) = self.script.as_mut()
-                && was_idle
-                && !self.projection.state().settings().is_idle
-            {
-                script.switch_on();
+            if was_idle && !self.projection.state().settings().is_idle {
+                match self.script.as_mut() {
+                    Some(script) => script.switch_on(),
+                    None => self.note_reason(Trigger::Cmd),
+                }
             }
         }
         Ok(())
     }
 
-    /// What happened is a reason for a cycle of the scheduling program. What the program does itself is one only if a job
-    /// can start because of it or is no more: or a program that changes something in each cycle would never rest.
+    /// What happened is a reason for a cycle. What a scheduling program does itself is one only if a job can start because of
+    /// it or is no more: or a program that changes something in each cycle would never rest.
     fn note_trigger(&mut self, record: &Record, is_new: bool) {
-        let Some(script) = self.script.as_mut() else { return };
         let is_own = *record.actor == Actor::Planner;
         let is_end = matches!(record.event, Event::JobFinished { .. } | Event::TasksFinished { .. });
-        if is_new {
-            script.note(Trigger::New);
-        } else if !is_own || is_end {
-            script.note(Trigger::Term);
+        let trigger = match is_new {
+            true => Trigger::New,
+            false if !is_own || is_end => Trigger::Term,
+            false => return,
+        };
+        match self.script.as_mut() {
+            Some(script) => script.note(trigger),
+            None => self.note_reason(trigger),
         }
+    }
+
+    /// Notes why the next cycle begins.
+    fn note_reason(&mut self, trigger: Trigger) {
+        if !self.triggers.contains(&trigger) {
+            self.triggers.push(trigger);
+        }
+    }
+
+    /// The cycle that makes a plan now, for the log (PBS-C-11): only planning by turns has cycles.
+    fn cycle_of(&mut self, plan: &ProposedPlan, now: Timestamp, took: Duration) -> Option<Box<PlanCycle>> {
+        let mut noted = std::mem::take(&mut self.triggers);
+        let last = std::mem::replace(&mut self.last_started, plan.starts.len());
+        if self.passes == 0 {
+            noted = vec![Trigger::First];
+        } else if noted.is_empty() {
+            noted.push(if last == 1 { Trigger::Recyc } else { Trigger::Time });
+        }
+        let policy = self.state().policy();
+        // While scheduling is off there are none (PBS-C-03).
+        policy.turns.as_ref().filter(|_| !self.state().settings().is_idle)?;
+        let hour = script::hour(self.state(), now);
+        let reasons = IN_ORDER.into_iter().filter(|trigger| noted.contains(trigger));
+        Some(Box::new(PlanCycle {
+            reasons: reasons.map(|trigger| trigger.name().to_owned()).collect(),
+            is_prime: hour.is_prime,
+            is_dedicated: hour.is_dedicated,
+            policy: policy.name.clone(),
+            milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            ..PlanCycle::default()
+        }))
     }
 
     fn state(&self) -> &State {
@@ -229,7 +269,11 @@ impl<'c> Planner<'c> {
             return self.scripted_cycle(now, epoch).await;
         }
         let plan = match self.external {
-            None => self.plan(now),
+            None => {
+                let began = Instant::now();
+                let plan = self.plan(now);
+                ProposedPlan { cycle: self.cycle_of(&plan, now, began.elapsed()), ..plan }
+            }
             Some(_) => self.ask(now).await,
         };
         self.passes += 1;

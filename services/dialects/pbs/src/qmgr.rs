@@ -10,6 +10,7 @@ mod object;
 mod parse;
 mod problem;
 mod queues;
+mod routes;
 mod servers;
 mod values;
 
@@ -21,4 +22,5 @@ pub use nodes::{Service, listed_node, node};
 pub use object::{Object, Printed, Setting, list, only, print};
 pub use parse::{SyntaxError, Written, parse, script};
 pub use queues::{listed_queue, queue};
+pub use routes::limits as limits_of_jobs;
 pub use servers::{listed_server, server};

@@ -166,3 +166,34 @@ fn the_load_of_nodes_chooses_where_a_job_runs() {
     let placed = || site.run(&format!("qstat -f {other}")).stdout.contains("exec_host = node3/0");
     site.system.wait_until("a job that names a node runs there", placed);
 }
+
+/// PBS-C-11: each cycle of the policy that starts jobs or has something new to say is on record with its number, its reasons, the
+/// mode and the number of starts; numbers go up, and there is no cycle while scheduling is off.
+#[test]
+fn cycles_are_on_record() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    let name = |site: &Site| policy(site)["name"].as_str().unwrap_or_default().to_owned();
+    site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    let cycles = || -> Vec<Value> {
+        let events = site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let all = events.lines().map(|line| read(line)["data"]["cycle"].clone());
+        all.filter(|cycle| cycle.is_object()).collect()
+    };
+    site.ok("qmgr -c 'set server scheduling = false'");
+    let before = cycles().len();
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    assert_eq!(cycles().len(), before);
+    site.ok("qmgr -c 'set server scheduling = true'");
+    site.system.wait_until("both are started", || cycles().iter().any(|cycle| cycle["started"] == 2));
+    let all = cycles();
+    let of_both = all.iter().find(|cycle| cycle["started"] == 2).expect("it was there");
+    assert_eq!((&of_both["policy"], &of_both["is_prime"], &of_both["is_dedicated"]), (&"PBS fifo".into(), &true.into(), &false.into()));
+    let reasons = of_both["reasons"].to_string();
+    assert!(reasons.contains("SCH_SCHEDULE_CMD"), "{reasons}");
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    site.system.wait_until("the third is started", || cycles().iter().any(|cycle| cycle["started"] == 1));
+    let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}

@@ -255,14 +255,21 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "workq: this is the default queue; set another default_queue of the server first; nothing was changed",
         ),
         (
-            "create queue r queue_type = route",
-            "r: queue_type: `route` is not supported: no queue passes jobs on; a job keeps its queue until qmove names another; \
-             nothing was changed",
+            "create queue r queue_type = routed",
+            "r: queue_type: illegal value `routed`: expected Execution or Route; nothing was changed",
         ),
         (
             "set queue long route_destinations = a",
-            "long: route_destinations: is not supported: no queue passes jobs on; a job keeps its queue until qmove names \
-             another; nothing was changed",
+            "long: route_destinations: is not supported: only queues of queue_type Route pass jobs on; nothing was changed",
+        ),
+        (
+            "create queue r queue_type = route, route_destinations = a@other",
+            "r: route_destinations: `a@other`: jobs go to queues of this server only; write its name; nothing was changed",
+        ),
+        (
+            "set queue long resources_min.vmem = 1gb",
+            "long: resources_min.vmem: is not supported: queues have lower limits of cput, mem, ncpus, ngpus, nodect and \
+             walltime; nothing was changed",
         ),
         (
             "set queue long checkpoint_min = 3",
@@ -436,4 +443,67 @@ fn limits_of_policies_are_kept_for_server_and_queues() {
         ": resources_max.mem: illegal value `much`: expected a size such as 8gb; nothing was changed"
     );
     assert!(refusal("set queue first max_group_run = -1", &made).contains("expected a number from 0"));
+}
+
+/// Queues that pass jobs on, and limits on what jobs ask for: what `print` shows makes the same queues.
+#[test]
+fn queues_that_pass_jobs_on_have_destinations_and_limits() {
+    let commands = [
+        "create queue r route_destinations = \"long,workq\", queue_type = Route, route_held_jobs = True",
+        "set queue r route_destinations += deep, route_lifetime = 1:00:00, route_retry_time = 20, enabled = True",
+        "set queue long resources_min.ncpus = 2, resources_max.ncpus = 8, resources_max.mem = 3gb, resources_min.walltime = 60",
+        "set queue long resources_max.cput = 2:00:00, resources_max.vmem = 4gb, resources_max.ncpus += 1",
+    ];
+    let made = after(&commands, &cluster());
+    let of = |config: &ClusterConfig, name: &str| config.queues.iter().find(|queue| queue.name == name).unwrap().clone();
+    let (r, long) = (of(&made, "r"), of(&made, "long"));
+    let route = r.route.as_deref().unwrap();
+    assert_eq!(route.destinations, ["long", "workq", "deep"]);
+    assert_eq!((route.held_jobs, route.waiting_jobs, route.lifetime_seconds), (true, false, Some(3600)));
+    let named = |limits: &[(&str, u64)]| limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    assert_eq!(long.least_asked, named(&[("cores", 2), ("walltime_seconds", 60)]));
+    assert_eq!(long.most_asked, named(&[("cores", 9), ("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
+    assert_eq!(long.attributes.keys().filter(|name| name.contains("_max")).collect::<Vec<_>>(), ["pbs.resources_max.vmem"]);
+
+    let printed = print(&[queue(&r, PbsPro), queue(&long, PbsPro)]);
+    for line in [
+        "set queue r queue_type = Route",
+        "set queue r route_destinations += deep",
+        "set queue r route_lifetime = 3600",
+        "set queue r route_retry_time = 20",
+        "set queue long resources_min.walltime = 00:01:00",
+        "set queue long resources_max.mem = 3gb",
+        "set queue long resources_max.cput = 02:00:00",
+        "set queue long resources_max.vmem = 4gb",
+    ] {
+        assert!(printed.lines().any(|known| known == line), "{line}:\n{printed}");
+    }
+    let mut bare = cluster();
+    bare.queues.retain(|queue| queue.name == "workq");
+    let fed = printed.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>();
+    let again = after(&fed, &bare);
+    let without_number = |queue: QueueSpec| {
+        let attributes = queue.attributes.into_iter().filter(|(name, _)| name != "pbs.created").collect();
+        QueueSpec { attributes, ..queue }
+    };
+    for name in ["r", "long"] {
+        assert_eq!(without_number(of(&again, name)), without_number(of(&made, name)), "{name}");
+    }
+    let wrong = edited("set queue r route_retry_time = 5", &made).unwrap();
+    assert!(wrong.warnings[0].contains("has no effect"), "{:?}", wrong.warnings);
+
+    let less = after(
+        &[
+            "unset queue r route_destinations, route_held_jobs, route_lifetime, route_retry_time",
+            "unset queue long resources_max.ncpus, resources_min, resources_max.vmem",
+        ],
+        &made,
+    );
+    assert_eq!(of(&less, "r").route.as_deref(), Some(&Default::default()));
+    assert_eq!(of(&less, "long").most_asked, named(&[("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
+    assert_eq!(of(&less, "long").least_asked, named(&[]));
+    assert!(of(&after(&["set queue r queue_type = Execution"], &made), "r").route.is_none());
+    let (change, keeps) = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
+    assert!(keeps && change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
+    assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
 }

@@ -21,8 +21,8 @@ use muster_schemas::{
     event::{Event, JobChange, WaitingJob},
     job::WaitReason,
     plan::{
-        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
-        RoutePromise, StartFacts,
+        BackfillPass, ComponentMode, PlanChange, PlanCycle, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan,
+        RefusedChange, RoutePromise, StartFacts,
     },
     resources::{NodeShare, Placement},
 };
@@ -48,6 +48,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         is_ordered,
         moves,
         promised,
+        cycle,
         ..
     } = proposed;
     if seen > state.sequence() {
@@ -78,6 +79,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     for Start { job, placement } in reserved {
         take(Some(PlanChange::Keep), job, plan.keep(job, placement));
     }
+    let asked = starts.len();
     for Start { job, placement } in starts {
         take(None, job, plan.start(job, placement));
     }
@@ -89,6 +91,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
+    let started = asked.saturating_sub(refused.iter().filter(|(what, _)| what.is_none()).count());
     let record = PlanRecord {
         seen,
         at,
@@ -103,6 +106,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
         external,
         promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
+        cycle: cycle.map(|cycle| Box::new(noted(*cycle, (pass, epoch), started as u64))),
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
@@ -112,6 +116,20 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
+/// A cycle as the log keeps it.
+fn noted(cycle: PlanCycle, (number, epoch): (u64, u64), started: u64) -> PlanCycle {
+    let cut = |mut text: String| {
+        text.truncate(text.floor_char_boundary(MOST_TEXT_BYTES));
+        text
+    };
+    let reasons = cycle.reasons.into_iter().take(MOST_REASONS).map(cut).collect();
+    PlanCycle { number, epoch, started, reasons, policy: cut(cycle.policy), ..cycle }
+}
+
+/// Maximum number of reasons of a cycle.
+const MOST_REASONS: usize = 16;
+/// Maximum number of bytes of a reason and of a name.
+const MOST_TEXT_BYTES: usize = 256;
 /// Maximum number of promises that are kept from one cycle to the next: each queue has one.
 const MOST_PROMISES: usize = 10_000;
 
