@@ -253,6 +253,21 @@ pub struct PlanCycle {
     pub started: u64,
     /// How long planning took, in milliseconds.
     pub milliseconds: u64,
+    /// What users have used, as far as the policy counts it, in the order of their names: where the policy says that it is time to
+    /// publish it (PBS-FS-09). The ledger fills it in.
+    pub usage: Option<Vec<UserUsage>>,
+}
+
+/// Maximum number of users in [`PlanCycle::usage`].
+pub const MOST_USERS_OF_CYCLE: usize = 10_000;
+
+/// What a user has used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UserUsage {
+    /// The user.
+    pub user: String,
+    /// In the unit that the policy charges, at least 1.
+    pub usage: u64,
 }
 
 /// Facts about a start in addition to its placement.

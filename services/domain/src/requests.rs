@@ -63,7 +63,10 @@ pub fn minimum_of_all(alternative: &Alternative, settings: &ClusterSettings) -> 
 
 /// What an alternative asks for, by the words of limits of queues ([`muster_schemas::cluster::ASKED`]): only what it asks for
 /// at all.
-pub(crate) fn asked(alternative: &Alternative, settings: &ClusterSettings) -> impl Iterator<Item = (&'static str, u64)> {
+pub(crate) fn asked(
+    alternative: &Alternative,
+    settings: &ClusterSettings,
+) -> impl Iterator<Item = (&'static str, u64)> {
     let least = minimum_of_all(alternative, settings);
     let names_memory = alternative.requests.iter().any(|request| request.memory.is_some());
     let all = [

@@ -19,7 +19,7 @@ use muster_schemas::{
     event::{Actor, Event, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
     job::{JobSpec, WaitReason},
-    plan::{PlanCycle, ProposedPlan},
+    plan::{PlanCycle, ProposedPlan, UserUsage},
 };
 use muster_telemetry::{
     metrics::{self, Counter, Gauge},
@@ -74,6 +74,8 @@ pub(crate) struct Planner<'c> {
     /// Why the next cycle begins, and how many jobs the last one started (PBS-C-11).
     triggers: Vec<Trigger>,
     last_started: usize,
+    /// When what users have used was last published (PBS-FS-09).
+    published: Option<Timestamp>,
 }
 
 impl<'c> Planner<'c> {
@@ -108,6 +110,7 @@ impl<'c> Planner<'c> {
             passes: 0,
             triggers: Vec::new(),
             last_started: 0,
+            published: None,
         })
     }
 
@@ -239,10 +242,12 @@ impl<'c> Planner<'c> {
         } else if noted.is_empty() {
             noted.push(if last == 1 { Trigger::Recyc } else { Trigger::Time });
         }
-        let policy = self.state().policy();
+        let policy = self.projection.state().policy().clone();
         // While scheduling is off there are none (PBS-C-03).
         policy.turns.as_ref().filter(|_| !self.state().settings().is_idle)?;
         let hour = script::hour(self.state(), now);
+        let sync_seconds = policy.turns.as_ref().and_then(|turns| turns.usage.as_ref()).map(|rule| rule.sync_seconds);
+        let usage = sync_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| self.publish(seconds, now));
         let reasons = IN_ORDER.into_iter().filter(|trigger| noted.contains(trigger));
         Some(Box::new(PlanCycle {
             reasons: reasons.map(|trigger| trigger.name().to_owned()).collect(),
@@ -250,8 +255,20 @@ impl<'c> Planner<'c> {
             is_dedicated: hour.is_dedicated,
             policy: policy.name.clone(),
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            usage,
             ..PlanCycle::default()
         }))
+    }
+
+    /// Has what users have used published if it is time for that, and comes back when it is time again. The ledger says what it is.
+    fn publish(&mut self, seconds: u64, now: Timestamp) -> Option<Vec<UserUsage>> {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let is_due = self.published.is_none_or(|last| last.plus_seconds(seconds) <= now);
+        let last = if is_due { now } else { self.published.unwrap_or(now) };
+        self.published = Some(last);
+        let next = last.plus_seconds(seconds);
+        self.wake = Some(self.wake.map_or(next, |wake| wake.min(next)));
+        is_due.then(Vec::new)
     }
 
     fn state(&self) -> &State {
@@ -587,7 +604,8 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    plan.reasons.is_empty() && plan.promised.is_none() && !acts(plan)
+    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    plan.reasons.is_empty() && plan.promised.is_none() && !publishes && !acts(plan)
 }
 
 /// Whether a plan does more than say why jobs wait.

@@ -214,7 +214,7 @@ fn usage(config: &SchedConfig) -> UsageRule {
         Charge::CpuTime => CoreCharge::CpuSeconds,
         Charge::CpusTimesWalltime => CoreCharge::CoreSeconds,
     };
-    UsageRule { charge, half_life_seconds: config.half_life_seconds }
+    UsageRule { charge, half_life_seconds: config.half_life_seconds, sync_seconds: config.sync_seconds }
 }
 
 /// The limits of the server, or of a queue.

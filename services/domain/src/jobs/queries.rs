@@ -98,7 +98,8 @@ impl State {
 
     /// Whether the planner and the queues of all components of a job are started.
     pub(crate) fn queues_started(&self, job: &Job) -> bool {
-        !self.settings.is_idle && job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.starts_jobs()))
+        !self.settings.is_idle
+            && job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.starts_jobs()))
     }
 
     /// The number of waiting jobs with open gates; an array counts as one. Includes jobs of stopped queues and of

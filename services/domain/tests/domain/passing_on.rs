@@ -112,7 +112,8 @@ fn a_job_that_no_queue_can_take_is_refused() {
     let mut pair = job(1, 1);
     pair.components.push(pair.components[0].clone());
     cluster.refused(&user("ada"), submit(pair), RefusalCode::Invalid, "one component only");
-    let mut lost = Cluster::with(ClusterConfig { queues: vec![queue("default"), passing("r", route(&["gone"]))], ..config() });
+    let mut lost =
+        Cluster::with(ClusterConfig { queues: vec![queue("default"), passing("r", route(&["gone"]))], ..config() });
     let mut spec = job(1, 1);
     spec.components[0].queue = Some("r".into());
     lost.refused(&user("ada"), submit(spec), RefusalCode::LimitReached, "has no queue to which it passes jobs on");

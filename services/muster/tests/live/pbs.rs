@@ -503,7 +503,14 @@ fn a_route_queue_passes_jobs_on() {
     let printed = site.ok("qmgr -c 'print server'");
     site.ok("qmgr -c 'set server default_queue = workq'");
     site.ok("qmgr -c 'delete queue route,small,wide'");
-    site.system.write("queues", &printed.lines().filter(|line| !line.contains("queue workq")).map(|line| format!("{line}\n")).collect::<String>());
+    site.system.write(
+        "queues",
+        &printed
+            .lines()
+            .filter(|line| !line.contains("queue workq"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>(),
+    );
     site.run("qmgr < queues");
     assert_eq!(site.ok("qmgr -c 'print server'"), printed);
 

@@ -189,11 +189,44 @@ fn cycles_are_on_record() {
     site.system.wait_until("both are started", || cycles().iter().any(|cycle| cycle["started"] == 2));
     let all = cycles();
     let of_both = all.iter().find(|cycle| cycle["started"] == 2).expect("it was there");
-    assert_eq!((&of_both["policy"], &of_both["is_prime"], &of_both["is_dedicated"]), (&"PBS fifo".into(), &true.into(), &false.into()));
+    assert_eq!(
+        (&of_both["policy"], &of_both["is_prime"], &of_both["is_dedicated"]),
+        (&"PBS fifo".into(), &true.into(), &false.into())
+    );
     let reasons = of_both["reasons"].to_string();
     assert!(reasons.contains("SCH_SCHEDULE_CMD"), "{reasons}");
     site.ok("echo sleep 600 | qsub -l ncpus=1");
     site.system.wait_until("the third is started", || cycles().iter().any(|cycle| cycle["started"] == 1));
     let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+/// PBS-FS-09: what users have used is published again and again, and after a crash it is what it was before.
+#[test]
+fn usage_is_published() {
+    let mut site = site(&[("sched_config", "fair_share: true\nsync_time: 0:00:01\n")]);
+    let snapshots = |site: &Site| -> Vec<Value> {
+        let events = site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let all = events.lines().map(|line| read(line)["data"]["cycle"]["usage"].clone());
+        all.filter(Value::is_array).collect()
+    };
+    let burn = "i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done";
+    site.ok(&format!("echo '{burn}' | qsub -W block=true -o /dev/null -e /dev/null"));
+    let of_root = |site: &Site| {
+        let last = snapshots(site).pop().unwrap_or_default();
+        let entry = last.as_array().into_iter().flatten().find(|entry| entry["user"] == "root").cloned();
+        entry.and_then(|entry| entry["usage"].as_u64())
+    };
+    site.system.wait_until("what root has used is published", || of_root(&site).is_some_and(|usage| usage > 1));
+    let before = of_root(&site);
+    let count = snapshots(&site).len();
+    site.system.wait_until("it is published again", || snapshots(&site).len() > count);
+    site.system.signal(Signal::SIGKILL);
+    site.system.stop();
+    let config = site.system.path("site.toml").display().to_string();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    let count = snapshots(&site).len();
+    site.system.wait_until("it is published after the crash", || snapshots(&site).len() > count);
+    assert_eq!(of_root(&site), before);
 }

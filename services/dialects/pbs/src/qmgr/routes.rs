@@ -20,13 +20,8 @@ pub(super) const RETRY: &str = "route_retry_time";
 /// Where it is kept.
 const KEPT_RETRY: &str = "pbs.route_retry_time";
 /// Resources by their names, with the words of the limits of queues.
-const RESOURCES: [(&str, &str); 5] = [
-    ("cput", "cpu_seconds"),
-    ("mem", "memory_bytes"),
-    ("ncpus", "cores"),
-    ("ngpus", "gpus"),
-    ("nodect", "nodes"),
-];
+const RESOURCES: [(&str, &str); 5] =
+    [("cput", "cpu_seconds"), ("mem", "memory_bytes"), ("ncpus", "cores"), ("ngpus", "gpus"), ("nodect", "nodes")];
 const WALLTIME: &str = "walltime_seconds";
 
 /// The limits of a queue on what its jobs ask for, each with its resource: those of `resources_min` or `resources_max`.

@@ -455,7 +455,8 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
         "set queue long resources_max.cput = 2:00:00, resources_max.vmem = 4gb, resources_max.ncpus += 1",
     ];
     let made = after(&commands, &cluster());
-    let of = |config: &ClusterConfig, name: &str| config.queues.iter().find(|queue| queue.name == name).unwrap().clone();
+    let of =
+        |config: &ClusterConfig, name: &str| config.queues.iter().find(|queue| queue.name == name).unwrap().clone();
     let (r, long) = (of(&made, "r"), of(&made, "long"));
     let route = r.route.as_deref().unwrap();
     assert_eq!(route.destinations, ["long", "workq", "deep"]);
@@ -463,7 +464,10 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     let named = |limits: &[(&str, u64)]| limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     assert_eq!(long.least_asked, named(&[("cores", 2), ("walltime_seconds", 60)]));
     assert_eq!(long.most_asked, named(&[("cores", 9), ("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
-    assert_eq!(long.attributes.keys().filter(|name| name.contains("_max")).collect::<Vec<_>>(), ["pbs.resources_max.vmem"]);
+    assert_eq!(
+        long.attributes.keys().filter(|name| name.contains("_max")).collect::<Vec<_>>(),
+        ["pbs.resources_max.vmem"]
+    );
 
     let printed = print(&[queue(&r, PbsPro), queue(&long, PbsPro)]);
     for line in [

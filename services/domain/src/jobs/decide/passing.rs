@@ -199,7 +199,8 @@ fn passed_on(access: &Access, moves: &mut Moves, (job, from, route): (&Job, &Que
     let state = access.state;
     let wanderer = wanderer(job);
     destinations(state, route).0.into_iter().find_map(|to| {
-        let takes = matches!(ask(state, to, &wanderer), Answer::Takes) && require_fit(state, to, wanderer.alternatives).is_ok();
+        let takes =
+            matches!(ask(state, to, &wanderer), Answer::Takes) && require_fit(state, to, wanderer.alternatives).is_ok();
         let change = takes.then(|| moved(from, to, &wanderer))?;
         moves.check(access, job, &change).is_ok().then_some(change)
     })
@@ -247,12 +248,7 @@ impl State {
 }
 
 /// Requires that a job that enters a queue that passes jobs on has one component, is no task, and finds a queue.
-pub(crate) fn require_passable(
-    state: &State,
-    from: &Queue,
-    job: &Wanderer<'_>,
-    is_whole: bool,
-) -> Result<(), Refusal> {
+pub(crate) fn require_passable(state: &State, from: &Queue, job: &Wanderer<'_>, is_whole: bool) -> Result<(), Refusal> {
     if from.spec.route.is_none() {
         return Ok(());
     }

@@ -21,8 +21,8 @@ use muster_schemas::{
     event::{Event, JobChange, WaitingJob},
     job::WaitReason,
     plan::{
-        BackfillPass, ComponentMode, PlanChange, PlanCycle, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan,
-        RefusedChange, RoutePromise, StartFacts,
+        BackfillPass, ComponentMode, MOST_USERS_OF_CYCLE, PlanChange, PlanCycle, PlanRecord, PlannedSlot,
+        PredictedStart, ProposedPlan, RefusedChange, RoutePromise, StartFacts, UserUsage,
     },
     resources::{NodeShare, Placement},
 };
@@ -106,24 +106,29 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
         external,
         promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
-        cycle: cycle.map(|cycle| Box::new(noted(*cycle, (pass, epoch), started as u64))),
+        cycle: cycle.map(|cycle| Box::new(noted(state, *cycle, &plan, started as u64))),
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
-    if !says_nothing || record.promised.is_some() || !events.is_empty() {
+    let has_usage = record.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    if !says_nothing || record.promised.is_some() || has_usage || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
 /// A cycle as the log keeps it.
-fn noted(cycle: PlanCycle, (number, epoch): (u64, u64), started: u64) -> PlanCycle {
+fn noted(state: &State, cycle: PlanCycle, plan: &Plan, started: u64) -> PlanCycle {
     let cut = |mut text: String| {
         text.truncate(text.floor_char_boundary(MOST_TEXT_BYTES));
         text
     };
     let reasons = cycle.reasons.into_iter().take(MOST_REASONS).map(cut).collect();
-    PlanCycle { number, epoch, started, reasons, policy: cut(cycle.policy), ..cycle }
+    let one = |(user, usage): (Arc<str>, u64)| UserUsage { user: user.to_string(), usage };
+    let used = || state.share_use(plan.planned_at).into_iter().take(MOST_USERS_OF_CYCLE).map(one).collect();
+    let usage = cycle.usage.is_some().then(used);
+    let (number, epoch) = (plan.pass, plan.epoch);
+    PlanCycle { number, epoch, started, reasons, usage, policy: cut(cycle.policy), ..cycle }
 }
 
 /// Maximum number of reasons of a cycle.
