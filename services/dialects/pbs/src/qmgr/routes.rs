@@ -28,7 +28,7 @@ const WALLTIME: &str = "walltime_seconds";
 pub fn limits<'q>(spec: &'q QueueSpec, attribute: &str) -> impl Iterator<Item = (&'static str, String)> + 'q {
     let kept = if attribute == "resources_min" { &spec.least_asked } else { &spec.most_asked };
     let all = RESOURCES.into_iter().chain([("walltime", WALLTIME)]);
-    all.filter_map(|(resource, word)| kept.get(word).map(|value| (resource, show(resource, *value))))
+    all.filter_map(move |(resource, word)| kept.get(word).map(|value| (resource, show(resource, *value))))
 }
 
 fn show(resource: &str, value: u64) -> String {

@@ -17,6 +17,7 @@ use muster_schemas::{
 };
 use proptest::prelude::*;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Carries out a command about the objects that it names.
 fn edited(text: &str, config: &ClusterConfig) -> Result<Edit, Wrong> {
@@ -461,7 +462,9 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     let route = r.route.as_deref().unwrap();
     assert_eq!(route.destinations, ["long", "workq", "deep"]);
     assert_eq!((route.held_jobs, route.waiting_jobs, route.lifetime_seconds), (true, false, Some(3600)));
-    let named = |limits: &[(&str, u64)]| limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let named = |limits: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    };
     assert_eq!(long.least_asked, named(&[("cores", 2), ("walltime_seconds", 60)]));
     assert_eq!(long.most_asked, named(&[("cores", 9), ("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
     assert_eq!(
