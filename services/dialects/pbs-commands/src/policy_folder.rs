@@ -226,6 +226,10 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             ("max_running", None) => limits.max_running = value.parse().ok(),
             ("max_user_run", None) => limits.max_user_run = value.parse().ok(),
             ("max_group_run", None) => limits.max_group_run = value.parse().ok(),
+            ("max_run", Some(who)) => {
+                let of_user = who.strip_prefix("u:").and_then(|user| Some((user.to_owned(), value.parse().ok()?)));
+                limits.max_run_of_users.extend(of_user);
+            }
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
             }

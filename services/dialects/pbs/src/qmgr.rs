@@ -11,6 +11,7 @@ mod parse;
 mod problem;
 mod queues;
 mod routes;
+mod run_limits;
 mod servers;
 mod values;
 

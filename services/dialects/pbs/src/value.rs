@@ -79,13 +79,6 @@ impl fmt::Display for Size {
     }
 }
 
-/// An amount of memory in the largest unit of which it is a whole number: `2gb`.
-pub fn show_size(bytes: u64) -> String {
-    let power = UNITS.len().min(bytes.trailing_zeros() as usize / 10 + 1) - 1;
-    let power = if bytes == 0 { 0 } else { power };
-    format!("{}{}b", bytes >> (10 * power), UNITS[power])
-}
-
 /// Bytes as servers print used memory: `123kb`.
 pub fn show_kilobytes(bytes: u64) -> String {
     format!("{}kb", bytes.div_ceil(1024))

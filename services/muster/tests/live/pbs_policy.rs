@@ -228,3 +228,33 @@ fn usage_is_published() {
     site.system.wait_until("it is published after the crash", || snapshots(&site).len() > count);
     assert_eq!(of_root(&site), before);
 }
+
+/// PBS-Q-02: `qmgr` limits the running jobs of a single user, in a queue and everywhere.
+#[test]
+fn running_jobs_of_a_single_user_are_limited() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    site.ok("qmgr -c 'set queue workq max_run = [u:root=1]'");
+    site.ok("qmgr -c 'set server max_run = \"[u:root=2],[u:ann=1]\"'");
+    let folder = site.system.path("sched_priv").display().to_string();
+    site.system.ok(&["pbs", "load", &folder]);
+    let submit = |words: &str| site.ok(&format!("echo sleep 600 | qsub -l ncpus=1 {words}")).trim().to_owned();
+    let [first, second] = [submit(""), submit("")];
+    let [third, fourth] = [submit("-q fast"), submit("-q fast")];
+    let state = |job: &str| {
+        let full = site.run(&format!("qstat -xf {job}")).stdout;
+        let line = full.lines().find_map(|line| line.trim().strip_prefix("job_state = ").map(str::to_owned));
+        line.unwrap_or_default()
+    };
+    let waits = |job: &str| {
+        let number = job.split('.').next().unwrap_or_default().to_owned();
+        let is_told = |line: &str| line.split_whitespace().next() == Some(&number) && line.contains("limit reached");
+        site.system.ok(&["jobs"]).lines().any(is_told)
+    };
+    site.system.wait_until("two run", || [&first, &third].iter().all(|job| state(job) == "R"));
+    site.system.wait_until("two wait for a limit", || [&second, &fourth].iter().all(|job| waits(job)));
+    site.ok(&format!("qdel {third}"));
+    site.system.wait_until("the other one of its queue runs", || state(&fourth) == "R");
+    assert_eq!(state(&second), "Q");
+    site.ok(&format!("qdel {first}"));
+    site.system.wait_until("the last one runs", || state(&second) == "R");
+}

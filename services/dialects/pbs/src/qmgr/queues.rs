@@ -5,7 +5,7 @@ use super::{
     limits,
     object::{Object, Setting},
     problem::Problem,
-    routes,
+    routes, run_limits,
     values::{
         Limits, boolean, change_limits, change_list, change_users, count, entries, given, integer, key, seconds,
         show_boolean,
@@ -55,6 +55,8 @@ fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
     for (attribute, limit) in walltimes {
         all.extend(limit.map(|limit| Setting::of_resource(attribute, "walltime", show_seconds(limit))));
     }
+    // Ahead of the others: to set it is to unset those.
+    all.extend(run_limits::settings(&spec.attributes));
     let limits = [("max_running", spec.max_running_jobs), ("max_user_run", spec.max_running_jobs_per_user)];
     for (attribute, limit) in limits {
         all.extend(limit.map(|limit| Setting::new(attribute, limit.to_string())));
@@ -77,14 +79,10 @@ pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem>
         "max_running" => queue.max_running_jobs = Some(count(change, queue.max_running_jobs)?),
         "max_user_run" => queue.max_running_jobs_per_user = Some(count(change, queue.max_running_jobs_per_user)?),
         "max_queuable" => queue.max_jobs = Some(count(change, queue.max_jobs)?),
-        "max_run" => {
-            let present = Limits { all: queue.max_running_jobs, each_user: queue.max_running_jobs_per_user };
-            let limits = change_limits(present, change)?;
-            (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
-        }
+        "max_run" => run_limits::set_of_queue(queue, change)?,
         "max_queued" => {
-            let limits = change_limits(Limits { all: queue.max_jobs, each_user: None }, change)?;
-            if limits.each_user.is_some() {
+            let limits = change_limits(Limits { all: queue.max_jobs, ..Limits::default() }, change)?;
+            if !limits.is_of_all() {
                 return Err(Problem::unsupported("only the jobs of all users together are limited"));
             }
             queue.max_jobs = limits.all;
@@ -121,7 +119,7 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         "started" => queue.started = false,
         "max_running" => queue.max_running_jobs = None,
         "max_user_run" => queue.max_running_jobs_per_user = None,
-        "max_run" => (queue.max_running_jobs, queue.max_running_jobs_per_user) = (None, None),
+        "max_run" => run_limits::unset_of_queue(queue),
         "max_queuable" | "max_queued" => queue.max_jobs = None,
         "resources_max.walltime" => queue.max_walltime_seconds = None,
         "resources_max" => {

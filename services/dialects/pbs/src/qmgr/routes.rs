@@ -6,11 +6,7 @@ use super::{
     problem::Problem,
     values::{boolean, bytes, change_list, count, entries, given, key, seconds, show_boolean},
 };
-use crate::{
-    refusal::shown,
-    text::is_name,
-    value::{show_seconds, show_size},
-};
+use crate::{refusal::shown, show::exact_size, text::is_name, value::show_seconds};
 use muster_schemas::cluster::{QueueSpec, Route};
 
 /// The attributes of queues that pass jobs on.
@@ -34,7 +30,7 @@ pub fn limits<'q>(spec: &'q QueueSpec, attribute: &str) -> impl Iterator<Item = 
 fn show(resource: &str, value: u64) -> String {
     match resource {
         "cput" | "walltime" => show_seconds(value),
-        "mem" => show_size(value),
+        "mem" => exact_size(value),
         _ => value.to_string(),
     }
 }

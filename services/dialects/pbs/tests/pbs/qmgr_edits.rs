@@ -289,9 +289,13 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
         ),
         (
-            "set queue long max_run = [u:ann=3]",
-            "long: max_run: `[u:ann=3]` is not supported: the limits of single users, groups and projects are limits of \
+            "set queue long max_run = [g:phys=3]",
+            "long: max_run: `[g:phys=3]` is not supported: the limits of single groups and of projects are limits of \
              accounts; nothing was changed",
+        ),
+        (
+            "set queue long max_queued = [u:ann=3]",
+            "long: max_queued: is not supported: only the jobs of all users together are limited; nothing was changed",
         ),
         (
             "set queue long acl_users = ann@login1",
@@ -479,7 +483,7 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
         "set queue r route_lifetime = 3600",
         "set queue r route_retry_time = 20",
         "set queue long resources_min.walltime = 00:01:00",
-        "set queue long resources_max.mem = 3gb",
+        "set queue long resources_max.mem = 3145728kb",
         "set queue long resources_max.cput = 02:00:00",
         "set queue long resources_max.vmem = 4gb",
     ] {
@@ -513,4 +517,36 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     let (change, keeps) = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
     assert!(keeps && change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
     assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
+}
+
+/// PBS-Q-02: `max_run` limits all, each user, each group and single users, of the server and of a queue; what `print` shows sets
+/// the same.
+#[test]
+fn running_jobs_of_single_users_are_limited() {
+    let made = after(
+        &[
+            "set queue long max_run = \"[o:PBS_ALL=9],[g:PBS_GENERIC=4],[u:ann=3]\"",
+            "set queue long max_run += \"[u:j.doe=2],[u:ann=1]\"",
+            "set server max_run = \"[u:PBS_GENERIC=7],[u:bob=0]\"",
+        ],
+        &cluster(),
+    );
+    let long = made.queues.iter().find(|queue| queue.name == "long").unwrap();
+    assert_eq!((long.max_running_jobs, long.max_running_jobs_per_user), (Some(9), None));
+    let of = |attributes: &BTreeMap<String, String>| -> Vec<(String, String)> {
+        let kept = attributes.iter().filter(|(name, _)| name.starts_with("pbs.max_"));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let kept = [("pbs.max_group_run", "4"), ("pbs.max_run.u:ann", "1"), ("pbs.max_run.u:j.doe", "2")];
+    assert_eq!(of(&long.attributes), kept.map(pair));
+    assert_eq!(of(&made.settings.attributes), [("pbs.max_run.u:bob", "0"), ("pbs.max_user_run", "7")].map(pair));
+
+    let printed = print(&[queue(long, PbsPro)]);
+    let again = printed.lines().filter(|line| line.starts_with("set ")).collect::<Vec<_>>();
+    assert_eq!(&after(&again, &made).queues, &made.queues, "{printed}");
+    let less = after(&["set queue long max_run -= [u:ann=0]", "unset server max_run"], &made);
+    assert_eq!(of(&less.queues[1].attributes).len(), 2);
+    assert_eq!(of(&less.settings.attributes), []);
+    assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
 }
