@@ -51,7 +51,7 @@ impl Index {
             }
             false => {
                 self.passing.remove(name);
-                jobs.iter().for_each(|id| drop(self.passing_on.remove(id)));
+                self.passing_on.retain(|id| !jobs.contains(id));
             }
         }
     }

@@ -537,7 +537,7 @@ fn a_route_queue_passes_jobs_on() {
     for line in ["set queue route queue_type = Route", "set queue route route_destinations += wide"] {
         assert!(printed.lines().any(|known| known == line), "{line}: {printed}");
     }
-    assert!(site.ok("qstat -Q route").lines().any(|line| line.ends_with("Rout")));
+    assert!(site.ok("qstat -Q route").lines().any(|line| line.split_whitespace().last() == Some("Rou*")));
     site.ok(&format!("qdel {first}"));
     runs_in(&second, "small");
     let traced = site.ok(&format!("tracejob {second}"));
