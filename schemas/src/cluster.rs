@@ -42,6 +42,29 @@ pub struct QueueSpec {
     pub max_jobs: Option<u32>,
     /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// Where its jobs go, if it starts none itself.
+    pub route: Option<Box<Route>>,
+    /// What a job of it asks for at least, by the words of [`ASKED`]. A job that does not ask for something at all passes.
+    pub least_asked: BTreeMap<String, u64>,
+    /// What a job of it asks for at most, in the same way.
+    pub most_asked: BTreeMap<String, u64>,
+}
+
+/// What jobs ask for, as the limits of queues name it: amounts over all nodes, seconds, bytes.
+pub const ASKED: [&str; 6] = ["cores", "cpu_seconds", "gpus", "memory_bytes", "nodes", "walltime_seconds"];
+
+/// Where the jobs of a queue go: to the first queue that takes them. If none does now and one can later, they wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Route {
+    /// The queues, in the order in which they are asked. One that passes jobs on itself stands for its own destinations.
+    pub destinations: Vec<String>,
+    /// Whether held jobs, and jobs whose dependencies are not met, go on as well.
+    pub held_jobs: bool,
+    /// Whether jobs go on whose begin time has not come.
+    pub waiting_jobs: bool,
+    /// How long a job may wait for a queue that takes it, in seconds: then it ends. `None` for no limit.
+    pub lifetime_seconds: Option<u64>,
 }
 
 impl Default for QueueSpec {
@@ -60,11 +83,19 @@ impl Default for QueueSpec {
             max_running_jobs_per_user: None,
             max_jobs: None,
             attributes: BTreeMap::new(),
+            route: None,
+            least_asked: BTreeMap::new(),
+            most_asked: BTreeMap::new(),
         }
     }
 }
 
 impl QueueSpec {
+    /// Whether jobs start in it.
+    pub const fn starts_jobs(&self) -> bool {
+        self.started && self.route.is_none()
+    }
+
     /// Whether the queues allow a node to serve both of them.
     pub fn shares_nodes(&self, other: &Self) -> bool {
         self.nodes.is_empty() || other.nodes.is_empty() || self.nodes.iter().any(|name| other.nodes.contains(name))

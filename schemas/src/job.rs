@@ -655,6 +655,8 @@ pub enum WaitReason {
         /// From then on it takes them.
         until: Timestamp,
     },
+    /// Its queue starts no jobs, and has not passed it on to another one yet.
+    NotPassedOn,
 }
 
 impl fmt::Display for WaitReason {
@@ -702,6 +704,7 @@ impl fmt::Display for WaitReason {
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
             Self::DomainNotOpen(name) => write!(f, "no job runs that holds resources for planning domain {name}"),
             Self::FewGroups { until } => write!(f, "waits until {until} for nodes that are closer together"),
+            Self::NotPassedOn => f.write_str("its queue has not passed it on to another one yet"),
         }
     }
 }

@@ -229,6 +229,45 @@ pub struct ProposedPlan {
     pub moves: Vec<QueueMove>,
     /// All promises that the next cycle keeps, if they are not those that are known (PBS-P-17).
     pub promised: Option<Vec<RoutePromise>>,
+    /// The cycle that made it, under planning by turns. The ledger fills in its numbers and how many jobs it started.
+    pub cycle: Option<Box<PlanCycle>>,
+}
+
+/// A cycle of planning by turns (PBS-C-11). A cycle that neither starts a job nor has anything new to say leaves only its number:
+/// the next one has a higher one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanCycle {
+    /// Its number since the planner started, from 1.
+    pub number: u64,
+    /// The number of the planner's start, from 1.
+    pub epoch: u64,
+    /// Why it began, in words such as `SCH_SCHEDULE_NEW`.
+    pub reasons: Vec<String>,
+    /// Whether it was prime time by the policy.
+    pub is_prime: bool,
+    /// Whether it was dedicated time by the policy.
+    pub is_dedicated: bool,
+    /// The name of the policy. The last change of the policy ahead of the record has its files.
+    pub policy: String,
+    /// Number of jobs that it started.
+    pub started: u64,
+    /// How long planning took, in milliseconds.
+    pub milliseconds: u64,
+    /// What users have used, as far as the policy counts it, in the order of their names: where the policy says that it is time to
+    /// publish it (PBS-FS-09). The ledger fills it in.
+    pub usage: Option<Vec<UserUsage>>,
+}
+
+/// Maximum number of users in [`PlanCycle::usage`].
+pub const MOST_USERS_OF_CYCLE: usize = 10_000;
+
+/// What a user has used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UserUsage {
+    /// The user.
+    pub user: String,
+    /// In the unit that the policy charges, at least 1.
+    pub usage: u64,
 }
 
 /// Facts about a start in addition to its placement.
@@ -310,6 +349,8 @@ pub struct PlanRecord {
     pub external: bool,
     /// All promises that the next cycle keeps, if they changed (PBS-P-17).
     pub promised: Option<Vec<RoutePromise>>,
+    /// The cycle, under planning by turns (PBS-C-11).
+    pub cycle: Option<Box<PlanCycle>>,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.

@@ -227,6 +227,8 @@ pub enum ReasonWord {
     DomainNotOpen,
     /// It could start, but on nodes in more groups than it wants.
     FewGroups,
+    /// Its queue starts no jobs, and has not passed it on to another one yet.
+    NotPassedOn,
 }
 
 /// Why a job waits.
@@ -274,6 +276,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::StagingFailed(_) => (ReasonWord::StagingFailed, None),
             WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
             WaitReason::FewGroups { .. } => (ReasonWord::FewGroups, None),
+            WaitReason::NotPassedOn => (ReasonWord::NotPassedOn, None),
         };
         Self { code, text: reason.to_string(), job }
     }

@@ -220,6 +220,7 @@ fn plan(placement: &Placement) -> PlanRecord {
         ],
         external: true,
         promised: None,
+        cycle: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The part of the configuration that a file or a request names, and how the rest is filled in.
 
-use super::{ClusterConfig, ClusterSettings, QueueSpec};
+use super::{ClusterConfig, ClusterSettings, QueueSpec, Route};
 use crate::{
     accounts::AccountSettings,
     energy::EnergySettings,
@@ -81,6 +81,9 @@ pub struct QueueSpecChange {
     pub max_running_jobs_per_user: Option<u32>,
     pub max_jobs: Option<u32>,
     pub attributes: Option<BTreeMap<String, String>>,
+    pub route: Option<Box<Route>>,
+    pub least_asked: Option<BTreeMap<String, u64>>,
+    pub most_asked: Option<BTreeMap<String, u64>>,
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -200,6 +203,9 @@ impl QueueSpecChange {
             max_running_jobs_per_user: named.max_running_jobs_per_user.or(base.max_running_jobs_per_user),
             max_jobs: named.max_jobs.or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
+            route: named.route.or(base.route),
+            least_asked: named.least_asked.unwrap_or(base.least_asked),
+            most_asked: named.most_asked.unwrap_or(base.most_asked),
         }
     }
 }
@@ -276,6 +282,9 @@ impl From<QueueSpec> for QueueSpecChange {
             max_running_jobs_per_user: queue.max_running_jobs_per_user,
             max_jobs: queue.max_jobs,
             attributes: Some(queue.attributes),
+            route: queue.route,
+            least_asked: Some(queue.least_asked),
+            most_asked: Some(queue.most_asked),
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct UsageRule {
     pub charge: Charge,
     /// After each such time all use is halved; 0 keeps it.
     pub half_life_seconds: u64,
+    /// At most so much time passes between two records of what users have used, in seconds; 0 for none (PBS-FS-09).
+    pub sync_seconds: u64,
 }
 
 /// What a run is charged.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cycle::ProgramCycle,
     ids::{JobId, RunId, Sequence},
-    plan::{BackfillPass, ComponentMode, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
+    plan::{BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
     policy::{Policy, PolicySource},
     time::Timestamp,
     views::ReasonView,
@@ -93,6 +93,8 @@ public_events! { PlanData
         predictions: u64,
         /// The first 10,000 jobs with any of these changes, in order of their ids.
         jobs: Vec<PlannedJob>,
+        /// The cycle that made it, under planning by turns.
+        cycle: Option<Box<PlanCycle>>,
     }
     says |data, f| write!(
         f,
@@ -244,6 +246,7 @@ pub(super) fn planned(plan: &PlanRecord) -> PlanMade {
         slots: plan.slots.len() as u64,
         predictions: plan.predictions.len() as u64,
         jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
+        cycle: plan.cycle.clone(),
     }
 }
 

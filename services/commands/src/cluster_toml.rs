@@ -3,7 +3,7 @@
 use crate::{energy_toml, values};
 use muster_schemas::{
     accounts::AccountSettings,
-    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec, Route},
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
@@ -168,6 +168,9 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
         max_running_jobs_per_user,
         max_jobs,
         attributes,
+        route,
+        least_asked,
+        most_asked,
     } = queue;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "priority = {priority}");
@@ -186,6 +189,25 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
     write_optional(text, "max_running_jobs_per_user", max_running_jobs_per_user.map(u64::from));
     write_optional(text, "max_jobs", max_jobs.map(u64::from));
     write_attributes(text, attributes);
+    if let Some(route) = route {
+        write_route(text, route);
+    }
+    for (key, limits) in [("least_asked", least_asked), ("most_asked", most_asked)] {
+        if !limits.is_empty() {
+            let pairs: Vec<String> = limits.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            let _ = writeln!(text, "{key} = {{ {} }}", pairs.join(", "));
+        }
+    }
+}
+
+fn write_route(text: &mut String, route: &Route) {
+    let Route { destinations, held_jobs, waiting_jobs, lifetime_seconds } = route;
+    let mut pairs = vec![format!("destinations = {}", quote_all(destinations))];
+    for (key, is_so) in [("held_jobs", held_jobs), ("waiting_jobs", waiting_jobs)] {
+        pairs.extend(is_so.then(|| format!("{key} = true")));
+    }
+    pairs.extend(lifetime_seconds.map(|seconds| format!("lifetime_seconds = {seconds}")));
+    let _ = writeln!(text, "route = {{ {} }}", pairs.join(", "));
 }
 
 fn write_optional(text: &mut String, key: &str, value: Option<u64>) {

@@ -55,6 +55,8 @@ pub(crate) struct JobKeys {
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
     /// The domain that it opens and the one that it runs in.
     domains: DomainKeys,
+    /// Its first queue, if it waits there as a whole.
+    waits_in: Option<Arc<str>>,
 }
 
 /// The keys of a running list of tasks.
@@ -76,7 +78,10 @@ impl JobKeys {
         let counts = job.id.index.is_none() && !job.is_finished();
         let copying = job.copying().map(|(node, ..)| node);
         let namesake = counts.then(|| (job.owner.clone(), job.name.clone()));
-        let keys = Self { namesake, copying, domains: DomainKeys::of(job), promised: job.slot.is_some(), ..keys };
+        let is_whole = job.id.index.is_none() && job.is_waiting();
+        let waits_in = is_whole.then(|| job.lead().queue.clone());
+        let promised = job.slot.is_some();
+        let keys = Self { namesake, copying, domains: DomainKeys::of(job), promised, waits_in, ..keys };
         match &job.staging {
             None => keys,
             Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
@@ -235,6 +240,10 @@ pub(crate) struct Index {
     pub(crate) domains: Domains,
     /// The runs of jobs that open domains.
     pub(crate) openers: BTreeSet<RunId>,
+    /// The queues that pass jobs on.
+    pub(crate) passing: BTreeSet<Arc<str>>,
+    /// The jobs that wait in these.
+    pub(crate) passing_on: BTreeSet<JobId>,
 }
 
 impl Index {
@@ -343,6 +352,12 @@ impl Index {
                     set.remove(&id)
                 };
             }
+        }
+        if !self.passing.is_empty() && before.waits_in != after.waits_in {
+            match after.waits_in.filter(|queue| self.passing.contains(queue)) {
+                Some(_) => self.passing_on.insert(id),
+                None => self.passing_on.remove(&id),
+            };
         }
         if before.namesake != after.namesake {
             if let Some((owner, name)) = before.namesake {

@@ -61,6 +61,25 @@ pub fn minimum_of_all(alternative: &Alternative, settings: &ClusterSettings) -> 
     least
 }
 
+/// What an alternative asks for, by the words of limits of queues ([`muster_schemas::cluster::ASKED`]): only what it asks for
+/// at all.
+pub(crate) fn asked(
+    alternative: &Alternative,
+    settings: &ClusterSettings,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    let least = minimum_of_all(alternative, settings);
+    let names_memory = alternative.requests.iter().any(|request| request.memory.is_some());
+    let all = [
+        ("cores", Some(least.cores)),
+        ("cpu_seconds", alternative.cpu_seconds),
+        ("gpus", Some(least.gpus).filter(|gpus| *gpus > 0)),
+        ("memory_bytes", Some(least.memory_bytes).filter(|_| names_memory)),
+        ("nodes", Some(least.nodes)),
+        ("walltime_seconds", alternative.walltime_seconds),
+    ];
+    all.into_iter().filter_map(|(what, asked)| Some((what, asked?)))
+}
+
 fn times(per: Per, nodes: u64, tasks: u64, cores: u64, gpus: u64) -> u64 {
     match per {
         Per::Node => nodes,

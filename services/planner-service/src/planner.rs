@@ -11,6 +11,7 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
+use muster_pbs_script::trigger::IN_ORDER;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
@@ -19,7 +20,7 @@ use muster_schemas::{
     event::{Actor, Event, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
     job::{JobSpec, WaitReason},
-    plan::ProposedPlan,
+    plan::{PlanCycle, ProposedPlan, UserUsage},
 };
 use muster_telemetry::{
     metrics::{self, Counter, Gauge},
@@ -74,6 +75,11 @@ pub(crate) struct Planner<'c> {
     epoch: Option<u64>,
     passes: u64,
     standby: Standby,
+    /// Why the next cycle begins, and how many jobs the last one started (PBS-C-11).
+    triggers: Vec<Trigger>,
+    last_started: usize,
+    /// When what users have used was last published (PBS-FS-09).
+    published: Option<Timestamp>,
 }
 
 impl<'c> Planner<'c> {
@@ -107,6 +113,9 @@ impl<'c> Planner<'c> {
             epoch: None,
             passes: 0,
             standby: Standby::leading(config.takeover_patience()),
+            triggers: Vec::new(),
+            last_started: 0,
+            published: None,
         })
     }
 
@@ -227,11 +236,11 @@ impl<'c> Planner<'c> {
                 let is_new = self.state().eligible_jobs() > eligible;
                 self.note_trigger(record, is_new);
             }
-            if let Some(script) = self.script.as_mut()
-                && was_idle
-                && !self.projection.state().settings().is_idle
-            {
-                script.switch_on();
+            if was_idle && !self.projection.state().settings().is_idle {
+                match self.script.as_mut() {
+                    Some(script) => script.switch_on(),
+                    None => self.note_reason(Trigger::Cmd),
+                }
             }
         }
         Ok(())
@@ -250,17 +259,65 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// What happened is a reason for a cycle of the scheduling program. What the program does itself is one only if a job
-    /// can start because of it or is no more: or a program that changes something in each cycle would never rest.
+    /// What happened is a reason for a cycle. What a scheduling program does itself is one only if a job can start because of
+    /// it or is no more: or a program that changes something in each cycle would never rest.
     fn note_trigger(&mut self, record: &Record, is_new: bool) {
-        let Some(script) = self.script.as_mut() else { return };
         let is_own = *record.actor == Actor::Planner;
         let is_end = matches!(record.event, Event::JobFinished { .. } | Event::TasksFinished { .. });
-        if is_new {
-            script.note(Trigger::New);
-        } else if !is_own || is_end {
-            script.note(Trigger::Term);
+        let trigger = match is_new {
+            true => Trigger::New,
+            false if !is_own || is_end => Trigger::Term,
+            false => return,
+        };
+        match self.script.as_mut() {
+            Some(script) => script.note(trigger),
+            None => self.note_reason(trigger),
         }
+    }
+
+    /// Notes why the next cycle begins.
+    fn note_reason(&mut self, trigger: Trigger) {
+        if !self.triggers.contains(&trigger) {
+            self.triggers.push(trigger);
+        }
+    }
+
+    /// The cycle that makes a plan now, for the log (PBS-C-11): only planning by turns has cycles.
+    fn cycle_of(&mut self, plan: &ProposedPlan, now: Timestamp, took: Duration) -> Option<Box<PlanCycle>> {
+        let mut noted = std::mem::take(&mut self.triggers);
+        let last = std::mem::replace(&mut self.last_started, plan.starts.len());
+        if self.passes == 0 {
+            noted = vec![Trigger::First];
+        } else if noted.is_empty() {
+            noted.push(if last == 1 { Trigger::Recyc } else { Trigger::Time });
+        }
+        let policy = self.projection.state().policy().clone();
+        // While scheduling is off there are none (PBS-C-03).
+        policy.turns.as_ref().filter(|_| !self.state().settings().is_idle)?;
+        let hour = script::hour(self.state(), now);
+        let sync_seconds = policy.turns.as_ref().and_then(|turns| turns.usage.as_ref()).map(|rule| rule.sync_seconds);
+        let usage = sync_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| self.publish(seconds, now));
+        let reasons = IN_ORDER.into_iter().filter(|trigger| noted.contains(trigger));
+        Some(Box::new(PlanCycle {
+            reasons: reasons.map(|trigger| trigger.name().to_owned()).collect(),
+            is_prime: hour.is_prime,
+            is_dedicated: hour.is_dedicated,
+            policy: policy.name.clone(),
+            milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            usage,
+            ..PlanCycle::default()
+        }))
+    }
+
+    /// Has what users have used published if it is time for that, and comes back when it is time again. The ledger says what it is.
+    fn publish(&mut self, seconds: u64, now: Timestamp) -> Option<Vec<UserUsage>> {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let is_due = self.published.is_none_or(|last| last.plus_seconds(seconds) <= now);
+        let last = if is_due { now } else { self.published.unwrap_or(now) };
+        self.published = Some(last);
+        let next = last.plus_seconds(seconds);
+        self.wake = Some(self.wake.map_or(next, |wake| wake.min(next)));
+        is_due.then(Vec::new)
     }
 
     fn state(&self) -> &State {
@@ -278,7 +335,11 @@ impl<'c> Planner<'c> {
             return self.scripted_cycle(now, epoch).await;
         }
         let plan = match self.external {
-            None => self.plan(now),
+            None => {
+                let began = Instant::now();
+                let plan = self.plan(now);
+                ProposedPlan { cycle: self.cycle_of(&plan, now, began.elapsed()), ..plan }
+            }
             Some(_) => self.ask(now).await,
         };
         self.passes += 1;
@@ -596,7 +657,8 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    plan.reasons.is_empty() && plan.promised.is_none() && !acts(plan)
+    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    plan.reasons.is_empty() && plan.promised.is_none() && !publishes && !acts(plan)
 }
 
 /// Whether a plan does more than say why jobs wait.

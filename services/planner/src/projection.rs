@@ -292,11 +292,12 @@ impl Projection {
         self.engine.set_quotas(table, cores);
     }
 
-    /// Tells the engine about all queues. None is started while the planner is switched off.
+    /// Tells the engine about all queues. None is started while the planner is switched off, and those that pass jobs on
+    /// never are.
     fn tell_queues(&mut self) {
         let is_idle = self.state.settings().is_idle;
         for queue in self.state.queues() {
-            match is_idle {
+            match is_idle || queue.spec.route.is_some() {
                 true => self.engine.set_queue(&QueueSpec { started: false, ..(*queue.spec).clone() }),
                 false => self.engine.set_queue(&queue.spec),
             }

@@ -87,6 +87,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         | ReasonWord::BufferMissing
         | ReasonWord::DomainNotOpen
         | ReasonWord::FewGroups
+        | ReasonWord::NotPassedOn
         | ReasonWord::PlannerFailed => "NotEnoughResource",
     })
 }

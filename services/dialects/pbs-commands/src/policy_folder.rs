@@ -10,7 +10,7 @@ use super::ended::{Ended, Failure, print};
 use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
-use muster_pbs::qmgr::{amount, created, limits_of};
+use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs};
 pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
@@ -183,7 +183,7 @@ pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, 
     let mut queues: Vec<&QueueSpec> = config.queues.iter().collect();
     queues.sort_by_key(|queue| created(&queue.attributes));
     let of_queues: Vec<(String, Limits)> =
-        queues.into_iter().map(|queue| (queue.name.clone(), limits(&queue.attributes))).collect();
+        queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect();
     let server = limits(&config.settings.attributes);
     let policy = match &tables.preset {
         None => engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now)),
@@ -226,6 +226,10 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             ("max_running", None) => limits.max_running = value.parse().ok(),
             ("max_user_run", None) => limits.max_user_run = value.parse().ok(),
             ("max_group_run", None) => limits.max_group_run = value.parse().ok(),
+            ("max_run", Some(who)) => {
+                let of_user = who.strip_prefix("u:").and_then(|user| Some((user.to_owned(), value.parse().ok()?)));
+                limits.max_run_of_users.extend(of_user);
+            }
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
             }
@@ -235,6 +239,15 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             _ => {}
         }
     }
+    limits
+}
+
+/// The limits of a queue. What a job may ask for at most is its capacity, too (PBS-Q-05).
+fn limits_of_queue(queue: &QueueSpec) -> Limits {
+    let mut limits = limits(&queue.attributes);
+    let most = limits_of_jobs(queue, "resources_max").filter(|(resource, _)| *resource != "walltime");
+    let most = most.filter_map(|(resource, value)| Some((resource.to_owned(), amount(resource, &value)?)));
+    limits.resources_max.extend(most);
     limits
 }
 

@@ -423,7 +423,7 @@ fn limits(
         resources.numbers().map(|(name, value)| (name.to_owned(), value)).collect()
     };
     let (resources_available, resources_max) = (numbers(available), numbers(max));
-    Limits { max_running, max_user_run, max_group_run, resources_available, resources_max }
+    Limits { max_running, max_user_run, max_group_run, resources_available, resources_max, ..Limits::default() }
 }
 
 fn spec_of(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {

@@ -30,6 +30,8 @@ pub struct Limits {
     pub max_user_run: Option<u64>,
     /// Running jobs of each group.
     pub max_group_run: Option<u64>,
+    /// Running jobs of single users.
+    pub max_run_of_users: BTreeMap<String, u64>,
     /// Resources by their names, in seconds, kilobytes or numbers.
     pub resources_available: BTreeMap<String, u64>,
     /// The same, used where `resources_available` has no entry.
@@ -214,7 +216,7 @@ fn usage(config: &SchedConfig) -> UsageRule {
         Charge::CpuTime => CoreCharge::CpuSeconds,
         Charge::CpusTimesWalltime => CoreCharge::CoreSeconds,
     };
-    UsageRule { charge, half_life_seconds: config.half_life_seconds }
+    UsageRule { charge, half_life_seconds: config.half_life_seconds, sync_seconds: config.sync_seconds }
 }
 
 /// The limits of the server, or of a queue.
@@ -236,7 +238,12 @@ pub(crate) fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) ->
         let attributes = limit.max_attributes.len() + limit.max_attributes_of_job.len();
         limit.max_running_jobs.is_some() || attributes > 0
     };
-    limits.into_iter().filter(has_any).collect()
+    let of_user = |(user, most): (&String, &u64)| Limit {
+        name: Some(user.clone()),
+        max_running_jobs: Some(*most),
+        ..new(LimitPer::User)
+    };
+    limits.into_iter().filter(has_any).chain(own.max_run_of_users.iter().map(of_user)).collect()
 }
 
 /// The resources that are tested (PBS-Q-04).

@@ -10,6 +10,8 @@ mod object;
 mod parse;
 mod problem;
 mod queues;
+mod routes;
+mod run_limits;
 mod servers;
 mod values;
 
@@ -21,4 +23,5 @@ pub use nodes::{Service, listed_node, node};
 pub use object::{Object, Printed, Setting, list, only, print};
 pub use parse::{SyntaxError, Written, parse, script};
 pub use queues::{listed_queue, queue};
+pub use routes::limits as limits_of_jobs;
 pub use servers::{listed_server, server};

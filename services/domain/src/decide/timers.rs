@@ -6,7 +6,7 @@ use crate::{
     index::Due,
     jobs::{
         Component, Job,
-        decide::{clients, endings::given_up},
+        decide::{clients, endings::given_up, passing},
     },
     lending, nesting, power, reservations, staging,
     state::State,
@@ -50,6 +50,9 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     let gone: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
     let is_new = |event: &Event| event.job().is_none_or(|job| !gone.contains(&job));
     events.extend(nesting::decide::due(state, MAX_AT_ONCE).into_iter().filter(is_new));
+    let gone: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
+    let is_left = |event: &Event| event.job().is_none_or(|job| !gone.contains(&job));
+    events.extend(passing::due(state, now, MAX_AT_ONCE).into_iter().filter(is_left));
     events.extend(clients::due(state, now, MAX_AT_ONCE));
     events.extend(lending::decide::going_on(state).take(MAX_AT_ONCE));
     let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();

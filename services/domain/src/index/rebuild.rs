@@ -13,7 +13,9 @@ impl State {
 impl Index {
     /// The index of a whole state.
     pub(crate) fn of(state: &State) -> Self {
-        let mut index = Self::default();
+        let passing = state.queues().filter(|queue| queue.spec.route.is_some());
+        let passing = passing.map(|queue| queue.spec.name.as_str().into()).collect();
+        let mut index = Self { passing, ..Self::default() };
         for job in state.jobs() {
             index.add_job(job);
         }
@@ -38,6 +40,20 @@ impl Index {
         index.staging_ready = index.to_stage.iter().copied().filter(ready).collect();
         index.count_submitted(state);
         index
+    }
+
+    /// Finds the jobs of a queue that passes jobs on from now on, or no longer does.
+    pub(crate) fn note_passing(&mut self, name: &str, passes_on: bool, jobs: &[JobId]) {
+        match passes_on {
+            true => {
+                self.passing.insert(name.into());
+                self.passing_on.extend(jobs);
+            }
+            false => {
+                self.passing.remove(name);
+                self.passing_on.retain(|id| !jobs.contains(id));
+            }
+        }
     }
 
     /// Recounts the waiting and running jobs, as far as they are limited.

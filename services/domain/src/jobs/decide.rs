@@ -5,5 +5,6 @@ pub(crate) mod clients;
 pub(crate) mod control;
 pub(crate) mod endings;
 pub(crate) mod modify;
+pub(crate) mod passing;
 pub(crate) mod select;
 pub(crate) mod submit;

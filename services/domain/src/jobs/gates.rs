@@ -82,6 +82,9 @@ impl State {
         if self.settings.is_idle {
             return Some(WaitReason::PlannerOff);
         }
+        if job.queues().any(|name| self.queue(name).is_some_and(|queue| queue.spec.route.is_some())) {
+            return Some(WaitReason::NotPassedOn);
+        }
         if !self.queues_started(job) {
             return Some(WaitReason::QueueStopped);
         }

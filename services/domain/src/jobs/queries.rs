@@ -84,7 +84,7 @@ impl State {
     /// entry.
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_>> {
         // Usually every queue is started, and no job has to be checked for its own.
-        let all_started = !self.settings.is_idle && self.queues().all(|queue| queue.spec.started);
+        let all_started = !self.settings.is_idle && self.queues().all(|queue| queue.spec.starts_jobs());
         self.index.queued.iter().filter_map(move |(_, id)| {
             let job = self.job(*id).filter(|job| all_started || self.queues_started(job))?;
             if self.reservation_reason(job).is_some() {
@@ -98,7 +98,8 @@ impl State {
 
     /// Whether the planner and the queues of all components of a job are started.
     pub(crate) fn queues_started(&self, job: &Job) -> bool {
-        !self.settings.is_idle && job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.started))
+        !self.settings.is_idle
+            && job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.starts_jobs()))
     }
 
     /// The number of waiting jobs with open gates; an array counts as one. Includes jobs of stopped queues and of

@@ -469,7 +469,7 @@ impl Component {
 }
 
 impl ComponentExtras {
-    fn begin_open(&self) -> bool {
+    pub(crate) fn begin_open(&self) -> bool {
         self.begin.is_none() || self.begin_passed
     }
 
@@ -500,7 +500,7 @@ impl ComponentExtras {
         conditions.any(|condition| condition.dependency.kind == DependencyKind::Singleton)
     }
 
-    fn dependencies_met(&self) -> bool {
+    pub(crate) fn dependencies_met(&self) -> bool {
         let groups_met = self.dependencies.iter().all(|group| group.iter().any(Condition::lets_go));
         groups_met && (self.counts_before() || self.before.iter().all(Condition::lets_go))
     }

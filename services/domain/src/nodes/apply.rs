@@ -1,6 +1,7 @@
 //! Settings, queues, licences, nodes.
 
 use crate::{
+    jobs::Job,
     nodes::{Node, Queue, TakenOut, state::gpu_count},
     state::{ClusterIdentity, State},
 };
@@ -31,6 +32,12 @@ impl State {
     }
 
     pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
+        let passes_on = spec.route.is_some();
+        if passes_on != self.index.passing.contains(spec.name.as_str()) {
+            let waits = |job: &&Job| job.is_waiting() && job.id.index.is_none() && *job.lead().queue == *spec.name;
+            let jobs: Vec<JobId> = self.jobs().filter(waits).map(|job| job.id).collect();
+            self.index.note_passing(&spec.name, passes_on, &jobs);
+        }
         match self.queues.get_mut(spec.name.as_str()) {
             Some(queue) => queue.spec = spec.clone(),
             None => {

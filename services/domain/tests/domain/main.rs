@@ -22,6 +22,7 @@ mod nesting;
 mod notifications;
 mod numbers;
 mod orders;
+mod passing_on;
 mod planning;
 mod plans;
 mod power;

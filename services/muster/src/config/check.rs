@@ -190,6 +190,24 @@ impl Checker<'_> {
                     Some((key, _)) => Err(format!("`{}` is not text", key.get_ref())),
                 }
             }
+            (Kind::NamedNumbers, DeValue::Table(table)) => {
+                match table.iter().find(|(_, value)| !is_count(value.get_ref())) {
+                    None => Ok(()),
+                    Some((key, _)) => Err(format!("`{}` is not a whole number from 0", key.get_ref())),
+                }
+            }
+            (Kind::Route, DeValue::Table(table)) => {
+                let fits = |key: &str, value: &DeValue<'_>| match key {
+                    "destinations" => value.as_array().is_some_and(|all| all.iter().all(|one| one.get_ref().is_str())),
+                    "held_jobs" | "waiting_jobs" => value.is_bool(),
+                    "lifetime_seconds" => is_count(value),
+                    _ => false,
+                };
+                match table.iter().find(|(key, value)| !fits(key.get_ref(), value.get_ref())) {
+                    None => Ok(()),
+                    Some((key, _)) => Err(format!("`{}` does not belong there, or has a wrong value", key.get_ref())),
+                }
+            }
             (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
             (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
         };
@@ -204,6 +222,12 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Whether a value is a whole number from 0.
+fn is_count(value: &DeValue<'_>) -> bool {
+    let DeValue::Integer(number) = value else { return false };
+    i64::from_str_radix(number.as_str(), number.radix()).is_ok_and(|number| number >= 0)
 }
 
 fn outer_sections() -> impl Iterator<Item = &'static Section> + Clone {

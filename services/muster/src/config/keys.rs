@@ -32,6 +32,10 @@ pub enum Kind {
     Properties,
     /// A table of texts.
     NamedTexts,
+    /// A table of whole numbers from 0.
+    NamedNumbers,
+    /// Where a queue passes its jobs on: a table of `destinations`, `held_jobs`, `waiting_jobs` and `lifetime_seconds`.
+    Route,
     /// How much is kept: a table of `max_age_seconds` and `max_bytes`.
     Limits,
 }
@@ -57,6 +61,8 @@ impl Kind {
             Self::Size => "a size such as `64G`, or a number of bytes".into(),
             Self::Properties => "a table of truth values, whole numbers and texts".into(),
             Self::NamedTexts => "a table of texts".into(),
+            Self::NamedNumbers => "a table of whole numbers from 0".into(),
+            Self::Route => "a table with `destinations`, `held_jobs`, `waiting_jobs` and `lifetime_seconds`".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
         }
     }
@@ -297,6 +303,19 @@ const QUEUES: Section = Section {
             "{}",
             "Values of dialects that nothing else reads, such as limits that `qmgr` sets for the queue.",
         ),
+        key(
+            "route",
+            Kind::Route,
+            "",
+            "It starts no jobs, and passes them on to the first of these queues that takes them.",
+        ),
+        key(
+            "least_asked",
+            Kind::NamedNumbers,
+            "{}",
+            "No job may ask for less, of `cores`, `nodes`, `gpus`, `memory_bytes`, `cpu_seconds` and `walltime_seconds`. What a job does not ask for at all is not compared.",
+        ),
+        key("most_asked", Kind::NamedNumbers, "{}", "No job may ask for more, in the same words."),
     ],
 };
 

@@ -501,3 +501,61 @@ fn an_interactive_job_is_a_shell_at_the_terminal() {
     assert!(stdout.contains("42 is it"), "{stdout}");
     assert!(site.ok("qstat -fx 2").contains("Exit_status = 4"));
 }
+
+/// A route queue passes jobs on to the first destination that takes them; one that has to wait goes on when there is room, and
+/// one that no queue can take is refused. What `print server` shows makes the same queues.
+#[test]
+fn a_route_queue_passes_jobs_on() {
+    let site = site();
+    for command in [
+        "create queue route queue_type = Route, route_destinations = \"small,wide\", enabled = True, started = True",
+        "create queue small resources_max.ncpus = 1, max_queued = [o:PBS_ALL=1], enabled = True, started = True",
+        "create queue wide resources_min.nodect = 2, enabled = True, started = True",
+        "set server default_queue = route",
+    ] {
+        site.ok(&format!("qmgr -c '{command}'"));
+    }
+    let printed = site.ok("qmgr -c 'print server'");
+    site.ok("qmgr -c 'set server default_queue = workq'");
+    site.ok("qmgr -c 'delete queue route,small,wide'");
+    site.system.write(
+        "queues",
+        &printed
+            .lines()
+            .filter(|line| !line.contains("queue workq"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>(),
+    );
+    site.run("qmgr < queues");
+    assert_eq!(site.ok("qmgr -c 'print server'"), printed);
+
+    let submit = |words: &str| site.ok(&format!("echo sleep 600 | qsub {words}")).trim().to_owned();
+    let attribute = |job: &str, name: &str| {
+        let full = site.run(&format!("qstat -xf {job}")).stdout;
+        let line = full.lines().find_map(|line| line.trim().strip_prefix(&format!("{name} = ")).map(str::to_owned));
+        line.unwrap_or_default()
+    };
+    let runs_in = |job: &str, queue: &str| {
+        let is_there = || attribute(job, "job_state") == "R" && attribute(job, "queue") == queue;
+        site.system.wait_until(&format!("{job} runs in {queue}"), is_there);
+    };
+    let (first, wide) = (submit("-l ncpus=1"), submit("-l select=2:ncpus=1 -l place=scatter"));
+    assert_eq!((attribute(&first, "queue"), attribute(&wide, "queue")), ("small".into(), "wide".into()));
+    let second = submit("-l ncpus=1");
+    runs_in(&first, "small");
+    runs_in(&wide, "wide");
+    assert_eq!((attribute(&second, "job_state"), attribute(&second, "queue")), ("Q".into(), "route".into()));
+    let Output { status, stderr, .. } = site.run(&format!("qrun {second}"));
+    assert!(status != 0 && stderr.contains("passed it on"), "{stderr}");
+    let Output { status, stderr, .. } = site.run("echo true | qsub -l ncpus=2");
+    assert!(status != 0 && stderr.contains("wide: nodes: 1 is less than"), "{stderr}");
+    for line in ["set queue route queue_type = Route", "set queue route route_destinations += wide"] {
+        assert!(printed.lines().any(|known| known == line), "{line}: {printed}");
+    }
+    assert!(site.ok("qstat -Q route").lines().any(|line| line.split_whitespace().last() == Some("Rou*")));
+    site.ok(&format!("qdel {first}"));
+    runs_in(&second, "small");
+    let traced = site.ok(&format!("tracejob {second}"));
+    assert!(traced.contains("small"), "{traced}");
+    assert_eq!(site.system.run(&["replay", "--verify"]).status, 0);
+}

@@ -166,3 +166,95 @@ fn the_load_of_nodes_chooses_where_a_job_runs() {
     let placed = || site.run(&format!("qstat -f {other}")).stdout.contains("exec_host = node3/0");
     site.system.wait_until("a job that names a node runs there", placed);
 }
+
+/// PBS-C-11: each cycle of the policy that starts jobs or has something new to say is on record with its number, its reasons, the
+/// mode and the number of starts; numbers go up, and there is no cycle while scheduling is off.
+#[test]
+fn cycles_are_on_record() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    let name = |site: &Site| policy(site)["name"].as_str().unwrap_or_default().to_owned();
+    site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    let cycles = || -> Vec<Value> {
+        let events = site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let all = events.lines().map(|line| read(line)["data"]["cycle"].clone());
+        all.filter(|cycle| cycle.is_object()).collect()
+    };
+    site.ok("qmgr -c 'set server scheduling = false'");
+    let before = cycles().len();
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    assert_eq!(cycles().len(), before);
+    site.ok("qmgr -c 'set server scheduling = true'");
+    site.system.wait_until("both are started", || cycles().iter().any(|cycle| cycle["started"] == 2));
+    let all = cycles();
+    let of_both = all.iter().find(|cycle| cycle["started"] == 2).expect("it was there");
+    assert_eq!(of_both["policy"], "PBS fifo");
+    assert_eq!((of_both["is_prime"].as_bool(), of_both["is_dedicated"].as_bool()), (Some(true), Some(false)));
+    let reasons = of_both["reasons"].to_string();
+    assert!(reasons.contains("SCH_SCHEDULE_CMD"), "{reasons}");
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    site.system.wait_until("the third is started", || cycles().iter().any(|cycle| cycle["started"] == 1));
+    let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+/// PBS-FS-09: what users have used is published again and again, and after a crash it is what it was before.
+#[test]
+fn usage_is_published() {
+    let mut site = site(&[("sched_config", "fair_share: true\nsync_time: 0:00:01\n")]);
+    let snapshots = |site: &Site| -> Vec<Value> {
+        let events = site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let all = events.lines().map(|line| read(line)["data"]["cycle"]["usage"].clone());
+        all.filter(Value::is_array).collect()
+    };
+    let burn = "i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done";
+    site.ok(&format!("echo '{burn}' | qsub -W block=true"));
+    let of_root = |site: &Site| {
+        let last = snapshots(site).pop().unwrap_or_default();
+        let entry = last.as_array().into_iter().flatten().find(|entry| entry["user"] == "root").cloned();
+        entry.and_then(|entry| entry["usage"].as_u64())
+    };
+    site.system.wait_until("what root has used is published", || of_root(&site).is_some_and(|usage| usage > 1));
+    let before = of_root(&site);
+    let count = snapshots(&site).len();
+    site.system.wait_until("it is published again", || snapshots(&site).len() > count);
+    site.system.signal(Signal::SIGKILL);
+    site.system.stop();
+    let config = site.system.path("site.toml").display().to_string();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    let count = snapshots(&site).len();
+    site.system.wait_until("it is published after the crash", || snapshots(&site).len() > count);
+    assert_eq!(of_root(&site), before);
+}
+
+/// PBS-Q-02: `qmgr` limits the running jobs of a single user, in a queue and everywhere.
+#[test]
+fn running_jobs_of_a_single_user_are_limited() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    site.ok("qmgr -c 'set queue workq max_run = [u:root=1]'");
+    site.ok("qmgr -c 'set server max_run = \"[u:root=2],[u:ann=1]\"'");
+    let folder = site.system.path("sched_priv").display().to_string();
+    site.system.ok(&["pbs", "load", &folder]);
+    let submit = |words: &str| site.ok(&format!("echo sleep 600 | qsub -l ncpus=1 {words}")).trim().to_owned();
+    let [first, second] = [submit(""), submit("")];
+    let [third, fourth] = [submit("-q fast"), submit("-q fast")];
+    let state = |job: &str| {
+        let full = site.run(&format!("qstat -xf {job}")).stdout;
+        let line = full.lines().find_map(|line| line.trim().strip_prefix("job_state = ").map(str::to_owned));
+        line.unwrap_or_default()
+    };
+    let waits = |job: &str| {
+        let number = job.split('.').next().unwrap_or_default().to_owned();
+        let is_told = |line: &str| line.split_whitespace().next() == Some(&number) && line.contains("limit reached");
+        site.system.ok(&["jobs"]).lines().any(is_told)
+    };
+    site.system.wait_until("two run", || [&first, &third].iter().all(|job| state(job) == "R"));
+    site.system.wait_until("two wait for a limit", || [&second, &fourth].iter().all(|job| waits(job)));
+    site.ok(&format!("qdel {third}"));
+    site.system.wait_until("the other one of its queue runs", || state(&fourth) == "R");
+    assert_eq!(state(&second), "Q");
+    site.ok(&format!("qdel {first}"));
+    site.system.wait_until("the last one runs", || state(&second) == "R");
+}

@@ -60,7 +60,7 @@ fn queues(state: &State) -> Vec<CycleQueue> {
     let queue = |queue: &muster_domain::nodes::Queue| CycleQueue {
         name: queue.spec.name.clone(),
         priority: queue.spec.priority,
-        started: queue.spec.started,
+        started: queue.spec.starts_jobs(),
         nodes: queue.spec.nodes.clone(),
         running: queue.running,
         max_running_jobs: queue.spec.max_running_jobs,

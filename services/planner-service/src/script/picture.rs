@@ -40,7 +40,7 @@ fn time(time: Timestamp) -> Moment {
 pub(super) fn queue(queue: &Queue) -> QueueState {
     QueueState {
         name: queue.spec.name.clone(),
-        kind: Some("execution".into()),
+        kind: Some(if queue.spec.route.is_some() { "route" } else { "execution" }.into()),
         started: Some(queue.spec.started),
         enabled: Some(queue.spec.enabled),
         priority: Some(queue.spec.priority),
@@ -112,7 +112,8 @@ fn letter(state: &State, job: &Job) -> Letter {
         // All tasks of the array have started.
         Phase::Waiting if !job.is_waiting() => Letter::R,
         Phase::Waiting => match state.gate_reason_of_ordered(job) {
-            None => Letter::Q,
+            // A job that waits in a route queue is queued there.
+            None | Some(WaitReason::NotPassedOn) => Letter::Q,
             Some(WaitReason::Held(_)) => Letter::H,
             Some(_) => Letter::W,
         },

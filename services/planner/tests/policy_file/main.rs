@@ -472,8 +472,11 @@ fn turns() -> impl Strategy<Value = Turns> {
     let shares = (any::<u32>(), proptest::collection::vec(share, 0..3))
         .prop_map(|(unknown_shares, members)| ShareTable { unknown_shares, members });
     let charge = prop_oneof![Just(Charge::CpuSeconds), Just(Charge::CoreSeconds)];
-    let usage =
-        (charge, any::<u32>()).prop_map(|(charge, seconds)| UsageRule { charge, half_life_seconds: seconds.into() });
+    let usage = (charge, any::<u32>(), any::<u16>()).prop_map(|(charge, half_life, sync)| UsageRule {
+        charge,
+        half_life_seconds: half_life.into(),
+        sync_seconds: sync.into(),
+    });
     let loaded = (name(), any::<u32>(), any::<u32>()).prop_map(|(name, ideal, more)| LoadedNode {
         name,
         ideal_millionths: ideal.into(),

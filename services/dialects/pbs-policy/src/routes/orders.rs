@@ -71,7 +71,10 @@ fn size(config: &PresetConfig) -> String {
 fn priority(config: &PresetConfig, units: u64) -> String {
     let PresetConfig { usage_weight, nodes_weight, queued_time_weight, .. } = config;
     let usage = match config.sort_by_past_usage {
-        true => format!("{usage_weight} / 2.5 * attribute(\"{PAST_USAGE}\") / {units}"),
+        // Who has never been charged has no such attribute, and has used nothing.
+        true => format!(
+            "{usage_weight} / 2.5 * if(attribute(\"{PAST_USAGE}\") > 0, attribute(\"{PAST_USAGE}\"), 0) / {units}"
+        ),
         false => "0".to_owned(),
     };
     let w = format!(
@@ -143,6 +146,21 @@ mod tests {
         ] {
             assert_eq!(of(queue, nodes, usage, hours), expected, "{queue} {nodes}");
         }
+    }
+
+    /// PBS-P-21: a job whose owner was never charged has a priority all the same.
+    #[test]
+    fn without_past_usage_nothing_was_used() {
+        let formula = Formula::parse(&priority(&PresetConfig::new(Preset::CrayT3e), 512)).expect("a formula");
+        let of = |usage: Option<f64>| {
+            let usage = usage.map(|usage| (PAST_USAGE, usage));
+            let named = [("cores", 8.0), (BASE, 10_000.0), (BACKGROUND, 0.0), (SPECIAL, 1.0)];
+            let attributes = named.into_iter().chain(usage).collect();
+            formula.evaluate(&Job { formula: &formula, hours: 0.0, attributes })
+        };
+        assert!(of(None).is_finite());
+        assert_eq!(of(None).to_bits(), of(Some(0.0)).to_bits());
+        assert!(of(Some(100.0)) < of(None));
     }
 
     /// PBS-P-04: the larger of both, rounded up.

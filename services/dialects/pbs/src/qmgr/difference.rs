@@ -52,6 +52,12 @@ impl Loss {
         self.0 |= before.is_some() && after.is_none();
         after.filter(|_| before != after)
     }
+
+    /// A value that may be missing, and is not small.
+    fn boxed<T: Clone + PartialEq>(&mut self, before: Option<&T>, after: Option<&T>) -> Option<T> {
+        self.0 |= before.is_some() && after.is_none();
+        after.filter(|_| before != after).cloned()
+    }
 }
 
 fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
@@ -73,6 +79,9 @@ fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpec
         max_running_jobs_per_user: loss.optional(before.max_running_jobs_per_user, after.max_running_jobs_per_user),
         max_jobs: loss.optional(before.max_jobs, after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),
+        route: loss.boxed(before.route.as_ref(), after.route.as_ref()),
+        least_asked: changed(&before.least_asked, &after.least_asked),
+        most_asked: changed(&before.most_asked, &after.most_asked),
     }
 }
 

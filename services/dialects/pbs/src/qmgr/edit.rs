@@ -5,7 +5,7 @@ use super::{
     limits,
     nodes::{self, Service},
     problem::Problem,
-    queues, servers,
+    queues, routes, servers,
 };
 use crate::refusal::shown;
 use muster_schemas::{
@@ -125,7 +125,10 @@ fn queue(command: &Command, name: &str, edit: &mut Edit) -> Result<(), Wrong> {
     }
     let queue = &mut edit.config.queues[at];
     let is_unset = command.verb == Verb::Unset;
-    each(name, &command.changes, |change| match is_unset {
+    // The type first: other attributes depend on it.
+    let mut changes = command.changes.clone();
+    changes.sort_by_key(|change| !change.attribute.eq_ignore_ascii_case("queue_type"));
+    each(name, &changes, |change| match is_unset {
         true => queues::unset(queue, change),
         false => queues::set(queue, change),
     })?;
@@ -135,6 +138,12 @@ fn queue(command: &Command, name: &str, edit: &mut Edit) -> Result<(), Wrong> {
         && command.changes.iter().any(|change| asks_for_list(change) && is_yes(change))
     {
         edit.warnings.push(format!("queue {name} admits everybody until acl_users names users"));
+    }
+    if !is_unset && command.changes.iter().any(|change| change.attribute.eq_ignore_ascii_case(routes::RETRY)) {
+        edit.warnings.push(format!(
+            "queue {name}: {} is kept and has no effect: jobs go on as soon as a queue takes them",
+            routes::RETRY
+        ));
     }
     Ok(())
 }

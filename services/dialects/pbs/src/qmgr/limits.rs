@@ -30,7 +30,7 @@ type Attributes = BTreeMap<String, String>;
 
 /// The limits that are kept, as settings.
 pub(super) fn settings(attributes: &Attributes) -> impl Iterator<Item = Setting> {
-    limits_of(attributes).map(|(name, resource, value)| match resource {
+    limits_of(attributes).filter(|(name, ..)| *name != "max_run").map(|(name, resource, value)| match resource {
         Some(resource) => Setting::of_resource(name, resource, value),
         None => Setting::new(name, value),
     })

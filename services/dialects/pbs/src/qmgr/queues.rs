@@ -1,20 +1,19 @@
 //! The attributes of queues.
 
 use super::{
-    command::{Change, ObjectKind, Operation},
+    command::{Change, ObjectKind},
     limits,
     object::{Object, Setting},
     problem::Problem,
+    routes, run_limits,
     values::{
         Limits, boolean, change_limits, change_list, change_users, count, entries, given, integer, key, seconds,
         show_boolean,
     },
 };
-use crate::{flavour::Flavour, refusal::shown, show::of_queue, value::show_seconds};
+use crate::{flavour::Flavour, show::of_queue, value::show_seconds};
 use muster_schemas::{cluster::QueueSpec, views::QueueView};
 
-/// Why a queue cannot be one that passes jobs on.
-const NO_ROUTES: &str = "no queue passes jobs on; a job keeps its queue until qmove names another";
 /// Why a list of users cannot be without effect.
 const LIST_COUNTS: &str = "a list of users always counts; unset acl_users admits everybody";
 const NO_SETTING: &str = "queues have no such setting here";
@@ -32,7 +31,7 @@ pub fn listed_queue(view: &QueueView, flavour: Flavour) -> Object {
 }
 
 fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
-    let mut all = vec![Setting::new("queue_type", "Execution")];
+    let mut all = vec![Setting::new("queue_type", if spec.route.is_some() { "Route" } else { "Execution" })];
     if spec.priority != 0 {
         all.push(Setting::new("Priority", spec.priority.to_string()));
     }
@@ -56,10 +55,13 @@ fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
     for (attribute, limit) in walltimes {
         all.extend(limit.map(|limit| Setting::of_resource(attribute, "walltime", show_seconds(limit))));
     }
+    // Ahead of the others: to set it is to unset those.
+    all.extend(run_limits::settings(&spec.attributes));
     let limits = [("max_running", spec.max_running_jobs), ("max_user_run", spec.max_running_jobs_per_user)];
     for (attribute, limit) in limits {
         all.extend(limit.map(|limit| Setting::new(attribute, limit.to_string())));
     }
+    all.extend(routes::settings(spec));
     all.extend(limits::settings(&spec.attributes));
     all.push(Setting::new("enabled", show_boolean(spec.enabled)));
     all.push(Setting::new("started", show_boolean(spec.started)));
@@ -69,7 +71,7 @@ fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
 /// Sets an attribute.
 pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem> {
     match key(change).as_str() {
-        "queue_type" => queue_type(change)?,
+        "queue_type" => routes::set_type(queue, change)?,
         "priority" => queue.priority = integer(change, queue.priority)?,
         "default_job_priority" => queue.default_job_priority = integer(change, queue.default_job_priority)?,
         "enabled" => queue.enabled = boolean(change)?,
@@ -77,14 +79,10 @@ pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem>
         "max_running" => queue.max_running_jobs = Some(count(change, queue.max_running_jobs)?),
         "max_user_run" => queue.max_running_jobs_per_user = Some(count(change, queue.max_running_jobs_per_user)?),
         "max_queuable" => queue.max_jobs = Some(count(change, queue.max_jobs)?),
-        "max_run" => {
-            let present = Limits { all: queue.max_running_jobs, each_user: queue.max_running_jobs_per_user };
-            let limits = change_limits(present, change)?;
-            (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
-        }
+        "max_run" => run_limits::set_of_queue(queue, change)?,
         "max_queued" => {
-            let limits = change_limits(Limits { all: queue.max_jobs, each_user: None }, change)?;
-            if limits.each_user.is_some() {
+            let limits = change_limits(Limits { all: queue.max_jobs, ..Limits::default() }, change)?;
+            if !limits.is_of_all() {
                 return Err(Problem::unsupported("only the jobs of all users together are limited"));
             }
             queue.max_jobs = limits.all;
@@ -104,7 +102,7 @@ pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem>
         }
         "acl_host_enable" => {}
         other => {
-            if !limits::set(&mut queue.attributes, change)? {
+            if !routes::set(queue, change)? && !limits::set(&mut queue.attributes, change)? {
                 return Err(unknown(other));
             }
         }
@@ -121,11 +119,12 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         "started" => queue.started = false,
         "max_running" => queue.max_running_jobs = None,
         "max_user_run" => queue.max_running_jobs_per_user = None,
-        "max_run" => (queue.max_running_jobs, queue.max_running_jobs_per_user) = (None, None),
+        "max_run" => run_limits::unset_of_queue(queue),
         "max_queuable" | "max_queued" => queue.max_jobs = None,
         "resources_max.walltime" => queue.max_walltime_seconds = None,
         "resources_max" => {
             queue.max_walltime_seconds = None;
+            routes::unset(queue, change);
             limits::unset(&mut queue.attributes, change);
         }
         "resources_default.walltime" | "resources_default" => queue.default_walltime_seconds = None,
@@ -135,7 +134,8 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         }
         "acl_hosts" => queue.nodes.clear(),
         "acl_user_enable" | "acl_host_enable" => {}
-        "queue_type" => return Err(Problem::unsupported("every queue is an execution queue")),
+        "queue_type" => return Err(Problem::unsupported("every queue has one; set it to Execution or Route")),
+        _ if routes::unset(queue, change) => {}
         _ if limits::unset(&mut queue.attributes, change) => {}
         other => return Err(unknown(other)),
     }
@@ -147,23 +147,10 @@ fn unknown(key: &str) -> Problem {
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
         "resources_default" => Problem::unsupported("of the resources of a queue, only walltime has a default"),
-        "resources_min" => Problem::unsupported("queues have no lower limits"),
-        _ if attribute.starts_with("route") || attribute == "alt_router" => Problem::unsupported(NO_ROUTES),
+        "resources_min" => Problem("names no resource: write resources_min.ncpus".to_owned()),
+        "alt_router" => Problem::unsupported("jobs go to the first destination that takes them"),
         "acl_groups" | "acl_group_enable" => Problem::unsupported("queues admit users, not groups"),
         _ => Problem::unsupported(NO_SETTING),
-    }
-}
-
-/// `execution`, perhaps abbreviated.
-fn queue_type(change: &Change) -> Result<(), Problem> {
-    let (operation, value) = given(change)?;
-    let lower = value.trim().to_ascii_lowercase();
-    match operation {
-        Operation::Assign if !lower.is_empty() && "execution".starts_with(&lower) => Ok(()),
-        Operation::Assign if !lower.is_empty() && "route".starts_with(&lower) => {
-            Err(Problem(format!("`{lower}` is not supported: {NO_ROUTES}")))
-        }
-        _ => Err(Problem(format!("illegal value `{}`: expected Execution", shown(value)))),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     limits,
     object::{Object, Setting},
     problem::Problem,
+    run_limits,
     values::{
         Limits, assigned, boolean, bytes, change_limits, change_users, count, key, seconds, short_seconds, show_boolean,
     },
@@ -88,6 +89,8 @@ fn settings(config: &ClusterConfig, flavour: Flavour) -> Vec<Setting> {
     unless_usual(is_usual, "cancel_never_met", show_boolean(set.cancel_never_met).to_owned());
     let memory = set.default_memory_per_core_bytes;
     unless_usual(memory.is_none(), "default_memory_per_core", memory.map(exact_size).unwrap_or_default());
+    // Ahead of the others: to set it is to unset those.
+    all.extend(run_limits::settings(&set.attributes));
     all.extend(limits::settings(&set.attributes));
     for (name, total) in &config.licences {
         all.push(Setting::of_resource("resources_available", name, total.to_string()));
@@ -109,10 +112,11 @@ pub(super) fn set(config: &mut ClusterConfig, change: &Change) -> Result<(), Pro
         "cancel_never_met" => settings.cancel_never_met = boolean(change)?,
         "scheduling" => settings.is_idle = !boolean(change)?,
         "default_memory_per_core" => settings.default_memory_per_core_bytes = Some(bytes(change)?),
+        "max_run" => run_limits::set_of_server(&mut settings.attributes, change)?,
         "max_queuable" => settings.max_jobs = count(change, u32::try_from(settings.max_jobs).ok())?.into(),
         "max_queued" => {
             let limits = change_limits(Limits::default(), change)?;
-            let all = limits.all.filter(|_| limits.each_user.is_none());
+            let all = limits.all.filter(|_| limits.is_of_all());
             let why = "only the jobs of all users together are limited: [o:PBS_ALL=N]";
             settings.max_jobs = all.ok_or_else(|| Problem::unsupported(why))?.into();
         }
@@ -182,6 +186,7 @@ pub(super) fn unset(config: &mut ClusterConfig, change: &Change) -> Result<(), P
         "scheduling" => settings.is_idle = usual.is_idle,
         "default_memory_per_core" => settings.default_memory_per_core_bytes = None,
         "max_queuable" | "max_queued" => settings.max_jobs = usual.max_jobs,
+        "max_run" => run_limits::unset_of_server(&mut settings.attributes),
         _ if is_limit(change) => drop(limits::unset(&mut settings.attributes, change)),
         key => match licence(change)? {
             Some(name) => {
@@ -202,7 +207,6 @@ fn unknown(key: &str) -> Problem {
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
         "comment" => Problem::unsupported("the server has no comment here"),
-        "max_run" => Problem::unsupported("running jobs are limited by max_running and max_user_run"),
         "resources_default" => Problem::unsupported("requests have defaults by queue"),
         _ if attribute.starts_with("acl_") => Problem::unsupported("users are admitted by queue"),
         _ => Problem::unsupported("the server has no such setting here"),

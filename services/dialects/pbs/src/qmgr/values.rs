@@ -9,6 +9,7 @@ use crate::{
     text::decimal,
     value::{Size, parse_seconds},
 };
+use std::collections::BTreeMap;
 
 /// The longest value of an attribute, in bytes.
 const MOST_BYTES: usize = 64 << 10;
@@ -145,20 +146,37 @@ fn user(entry: &str) -> Result<String, Problem> {
         let why = format!("`{}`: users are not told apart by host; write {}@*", shown(entry), shown(name));
         return Err(Problem(why));
     }
-    let fits = |c: char| !c.is_whitespace() && !c.is_control();
-    match name.is_empty() || name == "*" || name.len() > MOST_USER_BYTES || !name.chars().all(fits) {
-        true => Err(wrong(entry, "users such as ann or ann@*")),
-        false => Ok(name.to_owned()),
+    match is_user(name) {
+        true => Ok(name.to_owned()),
+        false => Err(wrong(entry, "users such as ann or ann@*")),
     }
 }
 
-/// A limit of PBS Pro, such as `[o:PBS_ALL=10]` for all and `[u:PBS_GENERIC=2]` for each user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether this can be the name of a user.
+fn is_user(name: &str) -> bool {
+    let fits = |c: char| !c.is_whitespace() && !c.is_control();
+    !name.is_empty() && name != "*" && name.len() <= MOST_USER_BYTES && name.chars().all(fits)
+}
+
+/// A limit of PBS Pro, such as `[o:PBS_ALL=10]` for all, `[u:PBS_GENERIC=2]` for each user, `[g:PBS_GENERIC=5]` for each group,
+/// and `[u:ann=3]` for a single user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// The number for all.
     pub all: Option<u32>,
     /// The number for each user.
     pub each_user: Option<u32>,
+    /// The number for each group.
+    pub each_group: Option<u32>,
+    /// The numbers for single users.
+    pub users: BTreeMap<String, u32>,
+}
+
+impl Limits {
+    /// Whether nothing but the jobs of all users together is limited.
+    pub fn is_of_all(&self) -> bool {
+        self.each_user.is_none() && self.each_group.is_none() && self.users.is_empty()
+    }
 }
 
 /// Reads limits.
@@ -173,10 +191,14 @@ pub(super) fn limits(value: &str) -> Result<Limits, Problem> {
         match who.trim() {
             "o:PBS_ALL" => limits.all = Some(number),
             "u:PBS_GENERIC" => limits.each_user = Some(number),
-            _ => {
-                let why = "the limits of single users, groups and projects are limits of accounts";
-                return Err(Problem(format!("`{}` is not supported: {why}", shown(entry))));
-            }
+            "g:PBS_GENERIC" => limits.each_group = Some(number),
+            who => match who.strip_prefix("u:").filter(|name| is_user(name) && !name.starts_with("PBS_")) {
+                Some(name) => drop(limits.users.insert(name.to_owned(), number)),
+                None => {
+                    let why = "the limits of single groups and of projects are limits of accounts";
+                    return Err(Problem(format!("`{}` is not supported: {why}", shown(entry))));
+                }
+            },
         }
     }
     Ok(limits)
@@ -191,5 +213,15 @@ pub(super) fn change_limits(present: Limits, change: &Change) -> Result<Limits, 
         Operation::Add => named.or(present),
         Operation::Remove => present.filter(|_| named.is_none()),
     };
-    Ok(Limits { all: one(present.all, named.all), each_user: one(present.each_user, named.each_user) })
+    let mut users = if operation == Operation::Assign { BTreeMap::new() } else { present.users };
+    match operation {
+        Operation::Assign | Operation::Add => users.extend(named.users),
+        Operation::Remove => users.retain(|user, _| !named.users.contains_key(user)),
+    }
+    Ok(Limits {
+        all: one(present.all, named.all),
+        each_user: one(present.each_user, named.each_user),
+        each_group: one(present.each_group, named.each_group),
+        users,
+    })
 }

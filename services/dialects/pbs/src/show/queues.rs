@@ -5,7 +5,7 @@ use super::{
     states::Counts,
     status::{Kind, Status},
 };
-use crate::{flavour::Flavour, value::show_seconds};
+use crate::{flavour::Flavour, qmgr::limits_of_jobs as limits, value::show_seconds};
 use muster_schemas::views::QueueView;
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub fn of_queue(view: &QueueView, flavour: Flavour) -> Status {
     let counts = Counts { queued: view.queued, held: view.held, running: view.running, ..Counts::default() };
     let boolean = |is_so: bool| if is_so { "True" } else { "False" };
     let mut status = Status::new(Kind::Queue, spec.name.clone());
-    status.set("queue_type", "Execution");
+    status.set("queue_type", if spec.route.is_some() { "Route" } else { "Execution" });
     status.set("Priority", spec.priority.to_string());
     status.set("total_jobs", counts.total().to_string());
     status.set("state_count", counts.text(flavour));
@@ -32,6 +32,11 @@ pub fn of_queue(view: &QueueView, flavour: Flavour) -> Status {
     if let Some(seconds) = spec.max_walltime_seconds {
         status.set_resource("resources_max", "walltime", show_seconds(seconds));
     }
+    for attribute in ["resources_max", "resources_min"] {
+        for (resource, value) in limits(spec, attribute) {
+            status.set_resource(attribute, resource, value);
+        }
+    }
     if let Some(seconds) = spec.default_walltime_seconds {
         status.set_resource("resources_default", "walltime", show_seconds(seconds));
     }
@@ -40,6 +45,14 @@ pub fn of_queue(view: &QueueView, flavour: Flavour) -> Status {
     }
     if let Some(most) = spec.max_running_jobs_per_user {
         status.set("max_user_run", most.to_string());
+    }
+    if let Some(route) = &spec.route {
+        status.set("route_destinations", route.destinations.join(","));
+        status.set("route_held_jobs", boolean(route.held_jobs));
+        status.set("route_waiting_jobs", boolean(route.waiting_jobs));
+        if let Some(seconds) = route.lifetime_seconds {
+            status.set("route_lifetime", seconds.to_string());
+        }
     }
     status.set("enabled", boolean(spec.enabled));
     status.set("started", boolean(spec.started));

@@ -17,6 +17,7 @@ use muster_schemas::{
 };
 use proptest::prelude::*;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Carries out a command about the objects that it names.
 fn edited(text: &str, config: &ClusterConfig) -> Result<Edit, Wrong> {
@@ -255,14 +256,21 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "workq: this is the default queue; set another default_queue of the server first; nothing was changed",
         ),
         (
-            "create queue r queue_type = route",
-            "r: queue_type: `route` is not supported: no queue passes jobs on; a job keeps its queue until qmove names another; \
-             nothing was changed",
+            "create queue r queue_type = routed",
+            "r: queue_type: illegal value `routed`: expected Execution or Route; nothing was changed",
         ),
         (
             "set queue long route_destinations = a",
-            "long: route_destinations: is not supported: no queue passes jobs on; a job keeps its queue until qmove names \
-             another; nothing was changed",
+            "long: route_destinations: is not supported: only queues of queue_type Route pass jobs on; nothing was changed",
+        ),
+        (
+            "create queue r queue_type = route, route_destinations = a@other",
+            "r: route_destinations: `a@other`: jobs go to queues of this server only; write its name; nothing was changed",
+        ),
+        (
+            "set queue long resources_min.vmem = 1gb",
+            "long: resources_min.vmem: is not supported: queues have lower limits of cput, mem, ncpus, ngpus, nodect and \
+             walltime; nothing was changed",
         ),
         (
             "set queue long checkpoint_min = 3",
@@ -281,9 +289,13 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
         ),
         (
-            "set queue long max_run = [u:ann=3]",
-            "long: max_run: `[u:ann=3]` is not supported: the limits of single users, groups and projects are limits of \
+            "set queue long max_run = [g:phys=3]",
+            "long: max_run: `[g:phys=3]` is not supported: the limits of single groups and of projects are limits of \
              accounts; nothing was changed",
+        ),
+        (
+            "set queue long max_queued = [u:ann=3]",
+            "long: max_queued: is not supported: only the jobs of all users together are limited; nothing was changed",
         ),
         (
             "set queue long acl_users = ann@login1",
@@ -436,4 +448,105 @@ fn limits_of_policies_are_kept_for_server_and_queues() {
         ": resources_max.mem: illegal value `much`: expected a size such as 8gb; nothing was changed"
     );
     assert!(refusal("set queue first max_group_run = -1", &made).contains("expected a number from 0"));
+}
+
+/// Queues that pass jobs on, and limits on what jobs ask for: what `print` shows makes the same queues.
+#[test]
+fn queues_that_pass_jobs_on_have_destinations_and_limits() {
+    let commands = [
+        "create queue r route_destinations = \"long,workq\", queue_type = Route, route_held_jobs = True",
+        "set queue r route_destinations += deep, route_lifetime = 1:00:00, route_retry_time = 20, enabled = True",
+        "set queue long resources_min.ncpus = 2, resources_max.ncpus = 8, resources_max.mem = 3gb, resources_min.walltime = 60",
+        "set queue long resources_max.cput = 2:00:00, resources_max.vmem = 4gb, resources_max.ncpus += 1",
+    ];
+    let made = after(&commands, &cluster());
+    let of =
+        |config: &ClusterConfig, name: &str| config.queues.iter().find(|queue| queue.name == name).unwrap().clone();
+    let (r, long) = (of(&made, "r"), of(&made, "long"));
+    let route = r.route.as_deref().unwrap();
+    assert_eq!(route.destinations, ["long", "workq", "deep"]);
+    assert_eq!((route.held_jobs, route.waiting_jobs, route.lifetime_seconds), (true, false, Some(3600)));
+    let named = |limits: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    };
+    assert_eq!(long.least_asked, named(&[("cores", 2), ("walltime_seconds", 60)]));
+    assert_eq!(long.most_asked, named(&[("cores", 9), ("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
+    assert_eq!(
+        long.attributes.keys().filter(|name| name.contains("_max")).collect::<Vec<_>>(),
+        ["pbs.resources_max.vmem"]
+    );
+
+    let printed = print(&[queue(&r, PbsPro), queue(&long, PbsPro)]);
+    for line in [
+        "set queue r queue_type = Route",
+        "set queue r route_destinations += deep",
+        "set queue r route_lifetime = 3600",
+        "set queue r route_retry_time = 20",
+        "set queue long resources_min.walltime = 00:01:00",
+        "set queue long resources_max.mem = 3145728kb",
+        "set queue long resources_max.cput = 02:00:00",
+        "set queue long resources_max.vmem = 4gb",
+    ] {
+        assert!(printed.lines().any(|known| known == line), "{line}:\n{printed}");
+    }
+    let mut bare = cluster();
+    bare.queues.retain(|queue| queue.name == "workq");
+    let fed = printed.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>();
+    let again = after(&fed, &bare);
+    let without_number = |queue: QueueSpec| {
+        let attributes = queue.attributes.into_iter().filter(|(name, _)| name != "pbs.created").collect();
+        QueueSpec { attributes, ..queue }
+    };
+    for name in ["r", "long"] {
+        assert_eq!(without_number(of(&again, name)), without_number(of(&made, name)), "{name}");
+    }
+    let wrong = edited("set queue r route_retry_time = 5", &made).unwrap();
+    assert!(wrong.warnings[0].contains("has no effect"), "{:?}", wrong.warnings);
+
+    let less = after(
+        &[
+            "unset queue r route_destinations, route_held_jobs, route_lifetime, route_retry_time",
+            "unset queue long resources_max.ncpus, resources_min, resources_max.vmem",
+        ],
+        &made,
+    );
+    assert_eq!(of(&less, "r").route.as_deref(), Some(&Default::default()));
+    assert_eq!(of(&less, "long").most_asked, named(&[("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
+    assert_eq!(of(&less, "long").least_asked, named(&[]));
+    assert!(of(&after(&["set queue r queue_type = Execution"], &made), "r").route.is_none());
+    let (change, keeps) = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
+    assert!(keeps && change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
+    assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
+}
+
+/// PBS-Q-02: `max_run` limits all, each user, each group and single users, of the server and of a queue; what `print` shows sets
+/// the same.
+#[test]
+fn running_jobs_of_single_users_are_limited() {
+    let made = after(
+        &[
+            "set queue long max_run = \"[o:PBS_ALL=9],[g:PBS_GENERIC=4],[u:ann=3]\"",
+            "set queue long max_run += \"[u:j.doe=2],[u:ann=1]\"",
+            "set server max_run = \"[u:PBS_GENERIC=7],[u:bob=0]\"",
+        ],
+        &cluster(),
+    );
+    let long = made.queues.iter().find(|queue| queue.name == "long").unwrap();
+    assert_eq!((long.max_running_jobs, long.max_running_jobs_per_user), (Some(9), None));
+    let of = |attributes: &BTreeMap<String, String>| -> Vec<(String, String)> {
+        let kept = attributes.iter().filter(|(name, _)| name.starts_with("pbs.max_"));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let kept = [("pbs.max_group_run", "4"), ("pbs.max_run.u:ann", "1"), ("pbs.max_run.u:j.doe", "2")];
+    assert_eq!(of(&long.attributes), kept.map(pair));
+    assert_eq!(of(&made.settings.attributes), [("pbs.max_run.u:bob", "0"), ("pbs.max_user_run", "7")].map(pair));
+
+    let printed = print(&[queue(long, PbsPro)]);
+    let again = printed.lines().filter(|line| line.starts_with("set ")).collect::<Vec<_>>();
+    assert_eq!(&after(&again, &made).queues, &made.queues, "{printed}");
+    let less = after(&["set queue long max_run -= [u:ann=0]", "unset server max_run"], &made);
+    assert_eq!(of(&less.queues[1].attributes).len(), 2);
+    assert_eq!(of(&less.settings.attributes), []);
+    assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
 }

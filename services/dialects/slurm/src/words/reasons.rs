@@ -19,7 +19,7 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
         ReasonWord::Dependency | ReasonWord::Namesake => "Dependency",
         ReasonWord::DependencyNeverMet => "DependencyNeverSatisfied",
         ReasonWord::QueueStopped if queue.is_some_and(|queue| !queue.enabled) => "PartitionInactive",
-        ReasonWord::QueueStopped => "PartitionDown",
+        ReasonWord::QueueStopped | ReasonWord::NotPassedOn => "PartitionDown",
         ReasonWord::PlannerOff => "SchedDefer",
         ReasonWord::ArrayLimit => "JobArrayTaskLimit",
         ReasonWord::Limit => return limit(after(&reason.text, "limit reached: ")),

@@ -12,6 +12,7 @@ use crate::{
     jobs::{
         self, Component, Job,
         decide::{
+            passing::{self, Wanderer},
             select::{Apart, Target, act_on},
             submit,
         },
@@ -59,7 +60,7 @@ pub(crate) fn modify(
 
 /// The accounts and queues that the jobs of one command move into.
 #[derive(Default)]
-struct Moves {
+pub(crate) struct Moves {
     entering: Entering,
     /// For each queue with a limit, the number of components that enter it.
     queued: BTreeMap<Arc<str>, u64>,
@@ -69,7 +70,7 @@ struct Moves {
 
 impl Moves {
     /// Whether a waiting job may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
-    fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    pub(crate) fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
         if change.account.is_none() && change.queue.is_none() {
             return Ok(());
         }
@@ -295,8 +296,14 @@ fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<J
             is_filled_in |= asked != left_open;
             submit::require_known_exclusions(access.state, &asked, &component.shape.alternatives)?;
             submit::require_fit(access.state, queue, &asked)?;
+            submit::require_asked(access.state, queue, &asked, access.is_operator())?;
             if change.queue.is_some() {
                 submit::require_entry(access, queue, &job.owner)?;
+                let account = change.account.as_deref().or(component.account.as_deref());
+                let (owner, priority) = (&*job.owner, component.priority);
+                let wanderer = Wanderer { owner, account, priority, alternatives: &asked };
+                let is_whole = job.components.len() == 1 && job.id.index.is_none();
+                passing::require_passable(access.state, queue, &wanderer, is_whole)?;
             }
         }
         completed.push(asked);

@@ -5,17 +5,25 @@ use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
     dependencies::decide::complete_dependencies,
     filters::decide::submission,
-    jobs::{self, Job, numbers::numbers_taken},
+    jobs::{
+        self, Job,
+        decide::passing::{self, Wanderer},
+        numbers::numbers_taken,
+    },
     nesting,
     nodes::Queue,
-    requests::fits::{self, Wish},
+    requests::{
+        self,
+        fits::{self, Wish},
+    },
     state::State,
     validate,
 };
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::QueueSpec,
     command::{Refusal, RefusalCode, Reply},
-    event::{Event, Owner},
+    event::{Event, JobChange, Owner},
     job::{Component, Dependencies, JobSpec, JobType, Program},
     resources::{Alternative, Request},
 };
@@ -46,7 +54,9 @@ pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         let components = spec.components.len();
         next += numbers_taken(&spec, are_tasks_numbered);
         ids.push(job);
+        let passed_on = submission.passed_on(&spec);
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec), intake: None });
+        events.extend(passed_on.map(|change| Event::JobModified { job, change: Arc::new(change) }));
         if state.filter_settings().submission.is_some() {
             events.extend(submission::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
         }
@@ -138,8 +148,9 @@ impl<'a> Submission<'a> {
         if spec.name.is_empty() {
             spec.name = default_name(&spec.components[0]);
         }
+        let is_whole = spec.components.len() == 1;
         for component in &mut spec.components {
-            self.complete_component(component, spec.array.is_some())?;
+            self.complete_component(component, is_whole, spec.array.is_some())?;
         }
         self.require_fit_together(spec)?;
         self.entering.check(self.state, self.owner, self.own, spec)?;
@@ -167,7 +178,19 @@ impl<'a> Submission<'a> {
         Ok(())
     }
 
-    fn complete_component(&mut self, component: &mut Component, is_array: bool) -> Result<(), Refusal> {
+    /// Where a job goes at once whose queue passes it on. Its new queue counts it.
+    fn passed_on(&mut self, spec: &JobSpec) -> Option<JobChange> {
+        let change = passing::at_submission(self.state, self.owner, spec, self.now)?;
+        let queue = self.state.queue(change.queue.as_deref()?)?;
+        if let Some(most) = queue.spec.max_jobs {
+            let entering = self.queued.entry(queue.spec.name.clone()).or_default();
+            *entering += 1;
+            require_queue_room(self.state, queue, most, *entering).ok()?;
+        }
+        Some(change)
+    }
+
+    fn complete_component(&mut self, component: &mut Component, is_whole: bool, is_array: bool) -> Result<(), Refusal> {
         let state = self.state;
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
@@ -182,6 +205,14 @@ impl<'a> Submission<'a> {
             require_fit(state, queue, &component.alternatives)?;
             self.remember_fitting(&queue.spec.name, &component.alternatives);
         }
+        require_asked(state, queue, &component.alternatives, self.access.is_operator())?;
+        let job = Wanderer {
+            owner: self.owner,
+            account: component.account.as_deref(),
+            priority: component.priority.unwrap_or_default(),
+            alternatives: &component.alternatives,
+        };
+        passing::require_passable(state, queue, &job, is_whole)?;
         if component.deadline.is_some_and(|deadline| deadline <= self.now) {
             return Err(invalid("deadline: has passed already"));
         }
@@ -279,8 +310,11 @@ pub(crate) fn complete_alternatives(
         if alternative.requests.is_empty() {
             alternative.requests.push(Request::default());
         }
-        let longest = queue.spec.max_walltime_seconds;
-        alternative.walltime_seconds = alternative.walltime_seconds.or(queue.spec.default_walltime_seconds).or(longest);
+        // The queue in which a job starts has its own defaults.
+        if queue.spec.route.is_none() {
+            let usual = queue.spec.default_walltime_seconds.or(queue.spec.max_walltime_seconds);
+            alternative.walltime_seconds = alternative.walltime_seconds.or(usual);
+        }
         require_walltime(queue, alternative.walltime_seconds, may_exceed)?;
     }
     Ok(())
@@ -296,6 +330,32 @@ pub(crate) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the queue takes jobs that ask for so much, in each of their alternatives. Operators may exceed its limits.
+pub(crate) fn require_asked(
+    state: &State,
+    queue: &Queue,
+    alternatives: &[Alternative],
+    may_exceed: bool,
+) -> Result<(), Refusal> {
+    let QueueSpec { name, least_asked, most_asked, .. } = &*queue.spec;
+    if may_exceed || least_asked.is_empty() && most_asked.is_empty() {
+        return Ok(());
+    }
+    for way in alternatives {
+        for (what, asked) in requests::asked(way, state.settings()) {
+            let least = least_asked.get(what).filter(|least| asked < **least);
+            let most = most_asked.get(what).filter(|most| asked > **most);
+            let fault = match (least, most) {
+                (Some(least), _) => format!("less than queue `{name}` allows, {least}"),
+                (_, Some(most)) => format!("more than queue `{name}` allows, {most}"),
+                (None, None) => continue,
+            };
+            return Err(refuse(RefusalCode::LimitReached, format!("{what}: {asked} is {fault}")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the cluster as configured can ever serve at least one of the alternatives.

@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_schemas::{
     NodeId,
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec},
+    cluster::{ASKED, ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, Route},
     command::Refusal,
     event::Event,
     resources::{IndexSet, NodeSpec},
@@ -38,7 +38,7 @@ pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: b
     let config = with_default_queue(state, config);
     validate_config(&config)?;
     let mut events = Vec::new();
-    queues(state, &config, &mut events);
+    queues(state, &config, &mut events)?;
     if *state.settings() != config.settings {
         events.push(Event::SettingsChanged { settings: Arc::new(config.settings.clone()) });
     }
@@ -151,12 +151,41 @@ fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
     jobs::validate::attributes(&queue.attributes)?;
     queue.default_walltime_seconds.map_or(Ok(()), validate::walltime)?;
     queue.max_walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    queue.route.as_deref().map_or(Ok(()), |route| validate_route(&queue.name, route))?;
+    validate_asked(queue)?;
     match (queue.default_walltime_seconds, queue.max_walltime_seconds) {
         (Some(default), Some(longest)) if default > longest => Err(invalid(format!(
             "queue `{}`: default_walltime_seconds {default} is more than max_walltime_seconds {longest}",
             queue.name
         ))),
         _ => Ok(()),
+    }
+}
+
+/// The greatest number of queues to which one passes jobs on.
+const MOST_DESTINATIONS: usize = 256;
+
+fn validate_route(name: &str, route: &Route) -> Result<(), Refusal> {
+    if route.destinations.len() > MOST_DESTINATIONS {
+        return Err(invalid(format!("queue `{name}`: it can pass jobs on to at most {MOST_DESTINATIONS} queues")));
+    }
+    route.destinations.iter().try_for_each(|destination| validate::identifier("destination", destination))?;
+    unique("destination", route.destinations.iter().map(String::as_str))?;
+    route.lifetime_seconds.map_or(Ok(()), validate::walltime)
+}
+
+fn validate_asked(queue: &QueueSpec) -> Result<(), Refusal> {
+    let names = queue.least_asked.keys().chain(queue.most_asked.keys());
+    if let Some(unknown) = names.into_iter().find(|name| !ASKED.contains(&name.as_str())) {
+        let shown = validate::shown(unknown);
+        return Err(invalid(format!("queue `{}`: `{shown}` is none of {}", queue.name, ASKED.join(", "))));
+    }
+    let is_empty = |(name, least): &(&String, &u64)| queue.most_asked.get(*name).is_some_and(|most| most < *least);
+    match queue.least_asked.iter().find(is_empty) {
+        Some((name, least)) => {
+            Err(invalid(format!("queue `{}`: {name}: no job asks for {least} at least and less at most", queue.name)))
+        }
+        None => Ok(()),
     }
 }
 
@@ -170,12 +199,22 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<BTreeS
     Ok(seen)
 }
 
-fn queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) {
+fn queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
     for queue in &config.queues {
-        if state.queue(&queue.name).is_none_or(|known| *known.spec != *queue) {
+        let known = state.queue(&queue.name);
+        let is_other_kind = known.is_some_and(|known| known.spec.route.is_some() != queue.route.is_some());
+        if let Some(known) = known.filter(|known| is_other_kind && known.jobs > 0) {
+            let jobs = known.jobs;
+            return Err(conflict(format!(
+                "queue `{}`: {jobs} jobs are in it, so it goes on as it is: it starts them or passes them on",
+                queue.name
+            )));
+        }
+        if known.is_none_or(|known| *known.spec != *queue) {
             events.push(Event::QueueSet { queue: Arc::new(queue.clone()) });
         }
     }
+    Ok(())
 }
 
 fn licences(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) {

@@ -22,8 +22,8 @@ use muster_schemas::{
     event::{Event, JobChange, WaitingJob},
     job::WaitReason,
     plan::{
-        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
-        RoutePromise, StartFacts,
+        BackfillPass, ComponentMode, MOST_USERS_OF_CYCLE, PlanChange, PlanCycle, PlanRecord, PlannedSlot,
+        PredictedStart, ProposedPlan, RefusedChange, RoutePromise, StartFacts, UserUsage,
     },
     resources::{NodeShare, Placement},
 };
@@ -49,6 +49,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         is_ordered,
         moves,
         promised,
+        cycle,
         ..
     } = proposed;
     if seen > state.sequence() {
@@ -79,6 +80,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     for Start { job, placement } in reserved {
         take(Some(PlanChange::Keep), job, plan.keep(job, placement));
     }
+    let asked = starts.len();
     for Start { job, placement } in starts {
         take(None, job, plan.start(job, placement));
     }
@@ -91,6 +93,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
     events.extend(lending::making_way::returning(state, seen, &plan.stopping, &plan.started));
+    let started = asked.saturating_sub(refused.iter().filter(|(what, _)| what.is_none()).count());
     let record = PlanRecord {
         seen,
         at,
@@ -105,15 +108,35 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
         external,
         promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
+        cycle: cycle.map(|cycle| Box::new(noted(state, *cycle, &plan, started as u64))),
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
-    if !says_nothing || record.promised.is_some() || !events.is_empty() {
+    let has_usage = record.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    if !says_nothing || record.promised.is_some() || has_usage || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
+/// A cycle as the log keeps it.
+fn noted(state: &State, cycle: PlanCycle, plan: &Plan, started: u64) -> PlanCycle {
+    let cut = |mut text: String| {
+        text.truncate(text.floor_char_boundary(MOST_TEXT_BYTES));
+        text
+    };
+    let reasons = cycle.reasons.into_iter().take(MOST_REASONS).map(cut).collect();
+    let one = |(user, usage): (Arc<str>, u64)| UserUsage { user: user.to_string(), usage };
+    let used = || state.share_use(plan.planned_at).into_iter().take(MOST_USERS_OF_CYCLE).map(one).collect();
+    let usage = cycle.usage.is_some().then(used);
+    let (number, epoch) = (plan.pass, plan.epoch);
+    PlanCycle { number, epoch, started, reasons, usage, policy: cut(cycle.policy), ..cycle }
+}
+
+/// Maximum number of reasons of a cycle.
+const MOST_REASONS: usize = 16;
+/// Maximum number of bytes of a reason and of a name.
+const MOST_TEXT_BYTES: usize = 256;
 /// Maximum number of promises that are kept from one cycle to the next: each queue has one.
 const MOST_PROMISES: usize = 10_000;
 
@@ -275,6 +298,9 @@ impl<'a> Plan<'a> {
             return Err("filters judge its start, so that it starts in the queue in which it waits".into());
         }
         let known = self.state.queue(queue).ok_or_else(|| format!("queue `{queue}` does not exist"))?;
+        if known.spec.route.is_some() {
+            return Err(format!("queue `{queue}` passes jobs on and starts none"));
+        }
         if !known.spec.started && !self.is_past_queues {
             return Err(format!("queue `{queue}` is stopped"));
         }

@@ -1,0 +1,91 @@
+//! `max_run`: limits on the running jobs of all, of each user, of each group, and of single users. Those of groups and of single
+//! users are kept as attributes, which only policies of PBS follow.
+
+use super::{
+    command::Change,
+    object::Setting,
+    problem::Problem,
+    values::{Limits, change_limits},
+};
+use muster_schemas::cluster::QueueSpec;
+use std::collections::BTreeMap;
+
+/// The attributes of a server or a queue.
+type Attributes = BTreeMap<String, String>;
+
+const ALL: &str = "pbs.max_running";
+const EACH_USER: &str = "pbs.max_user_run";
+const EACH_GROUP: &str = "pbs.max_group_run";
+/// The beginning of the names of attributes for single users.
+const OF_USER: &str = "pbs.max_run.u:";
+
+/// The limits of single users, as a setting.
+pub(super) fn settings(attributes: &Attributes) -> Option<Setting> {
+    let all: Vec<String> = users(attributes).into_iter().map(|(user, most)| format!("[u:{user}={most}]")).collect();
+    (!all.is_empty()).then(|| Setting::list("max_run", all))
+}
+
+fn users(attributes: &Attributes) -> BTreeMap<String, u32> {
+    let one = |(name, value): (&String, &String)| Some((name.strip_prefix(OF_USER)?.to_owned(), value.parse().ok()?));
+    attributes.iter().filter_map(one).collect()
+}
+
+fn number(attributes: &Attributes, name: &str) -> Option<u32> {
+    attributes.get(name)?.parse().ok()
+}
+
+fn keep(attributes: &mut Attributes, name: &str, most: Option<u32>) {
+    match most {
+        Some(most) => drop(attributes.insert(name.to_owned(), most.to_string())),
+        None => drop(attributes.remove(name)),
+    }
+}
+
+fn keep_others(attributes: &mut Attributes, limits: &Limits) {
+    keep(attributes, EACH_GROUP, limits.each_group);
+    attributes.retain(|name, _| !name.starts_with(OF_USER));
+    attributes.extend(limits.users.iter().map(|(user, most)| (format!("{OF_USER}{user}"), most.to_string())));
+}
+
+/// Changes `max_run` of a queue.
+pub(super) fn set_of_queue(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem> {
+    let present = Limits {
+        all: queue.max_running_jobs,
+        each_user: queue.max_running_jobs_per_user,
+        each_group: number(&queue.attributes, EACH_GROUP),
+        users: users(&queue.attributes),
+    };
+    let limits = change_limits(present, change)?;
+    (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
+    keep_others(&mut queue.attributes, &limits);
+    Ok(())
+}
+
+/// Takes `max_run` of a queue away.
+pub(super) fn unset_of_queue(queue: &mut QueueSpec) {
+    (queue.max_running_jobs, queue.max_running_jobs_per_user) = (None, None);
+    keep_others(&mut queue.attributes, &Limits::default());
+}
+
+/// Changes `max_run` of the server.
+pub(super) fn set_of_server(attributes: &mut Attributes, change: &Change) -> Result<(), Problem> {
+    let present = Limits {
+        all: number(attributes, ALL),
+        each_user: number(attributes, EACH_USER),
+        each_group: number(attributes, EACH_GROUP),
+        users: users(attributes),
+    };
+    keep_all(attributes, &change_limits(present, change)?);
+    Ok(())
+}
+
+/// Takes `max_run` of the server away.
+pub(super) fn unset_of_server(attributes: &mut Attributes) {
+    keep_all(attributes, &Limits::default());
+}
+
+fn keep_all(attributes: &mut Attributes, limits: &Limits) {
+    keep(attributes, ALL, limits.all);
+    keep(attributes, EACH_USER, limits.each_user);
+    keep_others(attributes, limits);
+}

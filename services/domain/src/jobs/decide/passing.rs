@@ -1,0 +1,260 @@
+//! Queues that pass jobs on: to the first destination that takes them. A job that none takes now waits, if one can take it
+//! later.
+
+use crate::{
+    accounts::decide::entering,
+    decide::{Access, refuse},
+    filters::Entry,
+    jobs::{
+        Component, Job,
+        decide::{
+            endings::given_up,
+            modify::Moves,
+            submit::{complete_alternatives, require_asked, require_fit, require_queue_room, require_walltime},
+        },
+    },
+    nodes::Queue,
+    state::State,
+};
+use muster_schemas::{
+    Timestamp,
+    cluster::Route,
+    command::{Refusal, RefusalCode},
+    event::{Actor, Event, JobChange, Owner},
+    job::{self, Outcome},
+    resources::Alternative,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// A job that looks for a queue.
+pub(crate) struct Wanderer<'a> {
+    pub(crate) owner: &'a Owner,
+    pub(crate) account: Option<&'a str>,
+    pub(crate) priority: i64,
+    pub(crate) alternatives: &'a [Alternative],
+}
+
+/// What a destination says to a job.
+enum Answer {
+    Takes,
+    /// It may take it later: why not now.
+    Later,
+    /// It never does: why.
+    Never(String),
+}
+
+/// The queues to which a queue passes jobs on, in their order, and whether one of them, which passes jobs on itself, is
+/// shut now.
+fn destinations<'s>(state: &'s State, route: &'s Route) -> (Vec<&'s Queue>, bool) {
+    let mut found: Vec<&Queue> = Vec::new();
+    let mut is_any_shut = false;
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = route.destinations.iter().rev().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        let Some(queue) = state.queue(name).filter(|_| seen.insert(name)) else { continue };
+        match &queue.spec.route {
+            None => found.push(queue),
+            Some(_) if !queue.spec.started || !queue.spec.enabled => is_any_shut = true,
+            Some(further) => open.extend(further.destinations.iter().rev().map(String::as_str)),
+        }
+    }
+    (found, is_any_shut)
+}
+
+/// What a queue says to a job, whoever its owner is: limits that operators may exceed count.
+fn ask(state: &State, queue: &Queue, job: &Wanderer<'_>) -> Answer {
+    let spec = &queue.spec;
+    if !spec.users.is_empty() && !spec.users.contains(&job.owner.user) {
+        return Answer::Never(format!("user {} may not submit to it", job.owner.user));
+    }
+    let limits = || {
+        let asked = completed(queue, job.alternatives)?;
+        asked.iter().try_for_each(|way| require_walltime(queue, way.walltime_seconds, false))?;
+        require_asked(state, queue, &asked, false)?;
+        entering::require_association(state.accounts(), job.account, job.owner, &spec.name)
+    };
+    if let Err(refusal) = limits() {
+        return Answer::Never(refusal.message);
+    }
+    let is_full = spec.max_jobs.is_some_and(|most| require_queue_room(state, queue, most, 1).is_err());
+    match !spec.enabled || is_full {
+        true => Answer::Later,
+        false => Answer::Takes,
+    }
+}
+
+/// A request with the defaults of a queue.
+fn completed(queue: &Queue, alternatives: &[Alternative]) -> Result<Vec<Alternative>, Refusal> {
+    let mut asked = alternatives.to_vec();
+    complete_alternatives(&mut asked, queue, true)?;
+    Ok(asked)
+}
+
+/// The first destination that takes a job now, and whose nodes can serve it.
+fn first<'s>(state: &'s State, route: &'s Route, job: &Wanderer<'_>) -> Option<&'s Queue> {
+    let takes = |queue: &&Queue| {
+        matches!(ask(state, queue, job), Answer::Takes) && require_fit(state, queue, job.alternatives).is_ok()
+    };
+    destinations(state, route).0.into_iter().find(takes)
+}
+
+/// Requires of a queue that passes jobs on that it can pass this one on, now or later.
+pub(crate) fn require_destination(state: &State, from: &Queue, job: &Wanderer<'_>) -> Result<(), Refusal> {
+    let Some(route) = &from.spec.route else { return Ok(()) };
+    let (queues, is_any_shut) = destinations(state, route);
+    let mut said = Vec::new();
+    for queue in &queues {
+        let why = match ask(state, queue, job) {
+            Answer::Never(why) => why,
+            Answer::Takes | Answer::Later => match require_fit(state, queue, job.alternatives) {
+                Ok(()) => return Ok(()),
+                Err(refusal) => refusal.message,
+            },
+        };
+        said.push(format!("{}: {why}", queue.spec.name));
+    }
+    if is_any_shut {
+        return Ok(());
+    }
+    let name = &from.spec.name;
+    let message = match said.is_empty() {
+        true => format!("queue `{name}` has no queue to which it passes jobs on"),
+        false => format!("no queue to which queue `{name}` passes jobs on takes the job: {}", said.join("; ")),
+    };
+    Err(refuse(RefusalCode::LimitReached, message))
+}
+
+/// The change that moves a job into a queue: with that queue's defaults where it has those of the first one.
+fn moved(from: &Queue, to: &Queue, job: &Wanderer<'_>) -> JobChange {
+    let asked = completed(to, job.alternatives).ok().filter(|asked| *asked != job.alternatives);
+    let (before, after) = (from.spec.default_job_priority, to.spec.default_job_priority);
+    JobChange {
+        queue: Some(to.spec.name.clone()),
+        alternatives: asked,
+        priority: (job.priority == before && after != before).then_some(after),
+        ..JobChange::default()
+    }
+}
+
+/// Where a job goes that is submitted now to a queue that passes jobs on; `None` if it stays there for now.
+pub(crate) fn at_submission(state: &State, owner: &Owner, spec: &job::JobSpec, now: Timestamp) -> Option<JobChange> {
+    let [component] = spec.components.as_slice() else { return None };
+    let from = state.queue(component.queue.as_deref()?)?;
+    let route = from.spec.route.as_deref().filter(|_| from.spec.started)?;
+    let is_held = !component.holds.is_empty() || component.dependencies != job::Dependencies::default();
+    let waits = component.begin.is_some_and(|begin| begin > now);
+    // What else counts is known once it is a job.
+    let is_judged = state.filter_settings().submission.is_some() || state.accounts().settings().limits;
+    if is_judged || is_held && !route.held_jobs || waits && !route.waiting_jobs {
+        return None;
+    }
+    let job = Wanderer {
+        owner,
+        account: component.account.as_deref(),
+        priority: component.priority.unwrap_or_default(),
+        alternatives: &component.alternatives,
+    };
+    Some(moved(from, first(state, route, &job)?, &job))
+}
+
+/// Whether its queue passes a job on as it is now.
+fn is_ready(job: &Job, route: &Route) -> bool {
+    let filters = job.filters.as_deref();
+    let has_entered = filters.is_none_or(|filters| filters.entry == Entry::Entered && filters.chain.is_none());
+    let is_free = |component: &Component| {
+        let extras = component.extras.as_deref();
+        component.holds.is_empty() && extras.is_none_or(|extras| extras.dependencies_met())
+    };
+    let has_begun = |component: &Component| component.extras.as_deref().is_none_or(|extras| extras.begin_open());
+    let is_held_by_filters = filters.is_some_and(|filters| filters.hold.is_some());
+    has_entered
+        && (route.held_jobs || !is_held_by_filters && job.components.iter().all(is_free))
+        && (route.waiting_jobs || job.components.iter().all(has_begun))
+}
+
+/// The jobs that wait in queues that pass them on, with these queues.
+fn wandering(state: &State) -> impl Iterator<Item = (&Job, &Queue, &Route)> {
+    state.index.passing_on.iter().filter_map(|id| {
+        let job = state.job(*id)?;
+        let from = state.queue(&job.lead().queue)?;
+        Some((job, from, from.spec.route.as_deref()?))
+    })
+}
+
+fn wanderer(job: &Job) -> Wanderer<'_> {
+    let lead = job.lead();
+    Wanderer {
+        owner: &job.owner,
+        account: lead.account.as_deref(),
+        priority: lead.priority,
+        alternatives: &lead.shape.alternatives,
+    }
+}
+
+/// The move of a waiting job, if it is ready and a queue takes it.
+fn passed_on(access: &Access, moves: &mut Moves, (job, from, route): (&Job, &Queue, &Route)) -> Option<JobChange> {
+    if !from.spec.started || !is_ready(job, route) {
+        return None;
+    }
+    let state = access.state;
+    let wanderer = wanderer(job);
+    destinations(state, route).0.into_iter().find_map(|to| {
+        let takes =
+            matches!(ask(state, to, &wanderer), Answer::Takes) && require_fit(state, to, wanderer.alternatives).is_ok();
+        let change = takes.then(|| moved(from, to, &wanderer))?;
+        moves.check(access, job, &change).is_ok().then_some(change)
+    })
+}
+
+/// When a job has waited for a queue for too long.
+fn expires(job: &Job, route: &Route) -> Option<Timestamp> {
+    let seconds = i64::try_from(route.lifetime_seconds?).unwrap_or(i64::MAX);
+    Some(job.queued.plus_seconds(seconds))
+}
+
+/// Moves of jobs that a queue takes now, and the ends of those that have waited for one for too long.
+pub(crate) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
+    let access = Access { state, actor: &Actor::Ledger };
+    let mut moves = Moves::default();
+    let mut events = Vec::new();
+    for (job, from, route) in wandering(state) {
+        if events.len() >= most {
+            break;
+        }
+        if let Some(change) = passed_on(&access, &mut moves, (job, from, route)) {
+            events.push(Event::JobModified { job: job.id, change: Arc::new(change) });
+        } else if expires(job, route).is_some_and(|at| at <= now) {
+            let name = &from.spec.name;
+            let why = format!("[RouteExpired] no queue to which queue `{name}` passes jobs on took the job in time");
+            events.push(given_up(job, Outcome::Refused(why)));
+        }
+    }
+    events
+}
+
+impl State {
+    /// When a job in a queue that passes jobs on is next due: now if it can be moved.
+    pub(crate) fn next_passing_on(&self) -> Option<Timestamp> {
+        let access = Access { state: self, actor: &Actor::Ledger };
+        let mut first = None;
+        for found in wandering(self) {
+            if passed_on(&access, &mut Moves::default(), found).is_some() {
+                return Some(self.time());
+            }
+            first = first.into_iter().chain(expires(found.0, found.2)).min();
+        }
+        first
+    }
+}
+
+/// Requires that a job that enters a queue that passes jobs on has one component, is no task, and finds a queue.
+pub(crate) fn require_passable(state: &State, from: &Queue, job: &Wanderer<'_>, is_whole: bool) -> Result<(), Refusal> {
+    if from.spec.route.is_none() {
+        return Ok(());
+    }
+    if !is_whole {
+        let message = format!("queue `{}` passes on whole jobs of one component only", from.spec.name);
+        return Err(refuse(RefusalCode::Invalid, message));
+    }
+    require_destination(state, from, job)
+}
