@@ -7,6 +7,7 @@ use crate::{
     filter::StagingSettings,
     quota::QuotaTable,
     resources::{NodeSpec, PropertyValue},
+    walltimes::WalltimeIncreases,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ pub struct ClusterSettingsChange {
     /// An empty table removes all quotas. They always stay unchanged if they are not named.
     pub quotas: Option<Box<QuotaTable>>,
     pub ends_domain_jobs: Option<bool>,
+    pub reserved_nodes_wait_seconds: Option<u32>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -81,6 +83,7 @@ pub struct QueueSpecChange {
     pub max_running_jobs_per_user: Option<u32>,
     pub max_jobs: Option<u32>,
     pub attributes: Option<BTreeMap<String, String>>,
+    pub walltime_increases: Option<WalltimeIncreases>,
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -179,6 +182,7 @@ impl ClusterSettingsChange {
             energy: named.energy.or(base.energy),
             quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
             ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
+            reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
         }
     }
 }
@@ -200,6 +204,7 @@ impl QueueSpecChange {
             max_running_jobs_per_user: named.max_running_jobs_per_user.or(base.max_running_jobs_per_user),
             max_jobs: named.max_jobs.or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
+            walltime_increases: named.walltime_increases.or(base.walltime_increases),
         }
     }
 }
@@ -256,6 +261,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             energy: settings.energy,
             quotas: settings.quotas,
             ends_domain_jobs: Some(settings.ends_domain_jobs),
+            reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
         }
     }
 }
@@ -276,6 +282,7 @@ impl From<QueueSpec> for QueueSpecChange {
             max_running_jobs_per_user: queue.max_running_jobs_per_user,
             max_jobs: queue.max_jobs,
             attributes: Some(queue.attributes),
+            walltime_increases: queue.walltime_increases,
         }
     }
 }

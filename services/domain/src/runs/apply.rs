@@ -141,6 +141,7 @@ impl State {
         let Some(run) = self.runs.remove(&run) else { return };
         self.clients.steps.remove(&run.id);
         self.power.waiting.remove(&run.id);
+        self.altered.walltimes.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         self.index.sharing.remove(&run.id);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));

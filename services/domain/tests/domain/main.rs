@@ -40,4 +40,5 @@ mod task_properties;
 mod tasks;
 mod triggers;
 mod validation;
+mod walltimes;
 mod written;

@@ -34,6 +34,8 @@ pub enum Kind {
     NamedTexts,
     /// How much is kept: a table of `max_age_seconds` and `max_bytes`.
     Limits,
+    /// What owners may lengthen: a table of seconds and of lists of users.
+    Increases,
 }
 
 impl Kind {
@@ -58,6 +60,10 @@ impl Kind {
             Self::Properties => "a table of truth values, whole numbers and texts".into(),
             Self::NamedTexts => "a table of texts".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
+            Self::Increases => {
+                "a table of `max_seconds`, `min_walltime_seconds`, `apply_seconds`, `step_seconds`, `may_force`, `may_delay`"
+                    .into()
+            }
         }
     }
 }
@@ -250,6 +256,12 @@ const CLUSTER: Section = Section {
             "End the runs inside a planning domain with the job that holds their resources.",
         ),
         key(
+            "reserved_nodes_wait_seconds",
+            from_to(0, 31_536_000),
+            "",
+            "A job with a fixed start waits this long for promised nodes that take no jobs, then starts without them; without it 300.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -296,6 +308,12 @@ const QUEUES: Section = Section {
             Kind::NamedTexts,
             "{}",
             "Values of dialects that nothing else reads, such as limits that `qmgr` sets for the queue.",
+        ),
+        key(
+            "walltime_increases",
+            Kind::Increases,
+            "",
+            "How far owners may lengthen the walltimes of their running jobs ([OAR](../oar.md#longer-walltimes)). Without it only operators may.",
         ),
     ],
 };

@@ -48,9 +48,10 @@ struct Loss(bool);
 
 impl Loss {
     /// A value that may be missing.
-    fn optional<T: Copy + PartialEq>(&mut self, before: Option<T>, after: Option<T>) -> Option<T> {
+    fn optional<T: PartialEq>(&mut self, before: Option<T>, after: Option<T>) -> Option<T> {
         self.0 |= before.is_some() && after.is_none();
-        after.filter(|_| before != after)
+        let is_same = before == after;
+        after.filter(|_| !is_same)
     }
 }
 
@@ -73,6 +74,7 @@ fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpec
         max_running_jobs_per_user: loss.optional(before.max_running_jobs_per_user, after.max_running_jobs_per_user),
         max_jobs: loss.optional(before.max_jobs, after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),
+        walltime_increases: loss.optional(before.walltime_increases.clone(), after.walltime_increases.clone()),
     }
 }
 
@@ -112,5 +114,7 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         energy: after.energy.clone().filter(|_| before.energy != after.energy),
         quotas: None,
         ends_domain_jobs: changed(&before.ends_domain_jobs, &after.ends_domain_jobs),
+        reserved_nodes_wait_seconds: loss
+            .optional(before.reserved_nodes_wait_seconds, after.reserved_nodes_wait_seconds),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     nodes::{self, Node, state::gpu_count},
     power, quotas, staging,
     state::State,
-    validate,
+    validate, walltimes,
 };
 use muster_schemas::{
     NodeId,
@@ -151,6 +151,7 @@ fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
     jobs::validate::attributes(&queue.attributes)?;
     queue.default_walltime_seconds.map_or(Ok(()), validate::walltime)?;
     queue.max_walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    queue.walltime_increases.as_ref().map_or(Ok(()), walltimes::validate::increases)?;
     match (queue.default_walltime_seconds, queue.max_walltime_seconds) {
         (Some(default), Some(longest)) if default > longest => Err(invalid(format!(
             "queue `{}`: default_walltime_seconds {default} is more than max_walltime_seconds {longest}",
