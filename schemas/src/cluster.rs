@@ -119,6 +119,8 @@ pub struct ClusterSettings {
     /// How long a job with a fixed start waits from then on for promised nodes that take no jobs, before it starts without
     /// them (OAR-G-13); `None` means [`ClusterSettings::RESERVED_NODES_WAIT_SECONDS`].
     pub reserved_nodes_wait_seconds: Option<u32>,
+    /// Users of whom any number of jobs with a fixed start may wait (OAR-G-15).
+    pub unlimited_fixed_starts: Vec<String>,
 }
 
 impl ClusterSettings {
@@ -166,6 +168,7 @@ impl Default for ClusterSettings {
             quotas: None,
             ends_domain_jobs: false,
             reserved_nodes_wait_seconds: None,
+            unlimited_fixed_starts: Vec::new(),
         }
     }
 }

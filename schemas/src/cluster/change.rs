@@ -62,6 +62,7 @@ pub struct ClusterSettingsChange {
     pub quotas: Option<Box<QuotaTable>>,
     pub ends_domain_jobs: Option<bool>,
     pub reserved_nodes_wait_seconds: Option<u32>,
+    pub unlimited_fixed_starts: Option<Vec<String>>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -183,6 +184,7 @@ impl ClusterSettingsChange {
             quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
             ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
             reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
+            unlimited_fixed_starts: named.unlimited_fixed_starts.unwrap_or(base.unlimited_fixed_starts),
         }
     }
 }
@@ -262,6 +264,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             quotas: settings.quotas,
             ends_domain_jobs: Some(settings.ends_domain_jobs),
             reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
+            unlimited_fixed_starts: Some(settings.unlimited_fixed_starts),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::*;
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings},
     command::{Command, RefusalCode, Start},
     event::{Actor, Event, JobChange, WaitingJob},
     job::{JobSpec, JobState, JobType, Outcome, WaitReason},
@@ -146,7 +147,7 @@ fn what_has_no_time_of_its_own_is_refused_and_a_promised_time_cannot_be_changed(
     cluster.refused(&user("ada"), modify, RefusalCode::Conflict, "has a fixed start");
 }
 
-/// OAR-G-15: a user has few jobs that wait for a fixed start; one that is over, and another user's, do not count.
+/// OAR-G-15: a user has few jobs that wait for a fixed start; one that is over, and another user's, do not count; listed users are free.
 #[test]
 fn few_fixed_starts_wait_for_one_user() {
     let mut cluster = Cluster::new();
@@ -158,4 +159,8 @@ fn few_fixed_starts_wait_for_one_user() {
     cluster.submit("bob", spec.clone());
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
     cluster.submit("ada", spec);
+    let free = ClusterSettings { unlimited_fixed_starts: vec!["ada".into()], ..config().settings };
+    let mut cluster = Cluster::with(ClusterConfig { settings: free, ..config() });
+    let spec = reserved(&cluster, 100, 60);
+    (0..5).for_each(|_| drop(cluster.submit("ada", spec.clone())));
 }

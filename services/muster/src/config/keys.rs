@@ -262,6 +262,12 @@ const CLUSTER: Section = Section {
             "A job with a fixed start waits this long for promised nodes that take no jobs, then starts without them; without it 300.",
         ),
         key(
+            "unlimited_fixed_starts",
+            Kind::Texts,
+            "[]",
+            "Users of whom any number of jobs with a fixed start may wait; of others, two.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

@@ -145,11 +145,11 @@ fn reservations_are_promised_or_refused_and_kept() {
     wait_for(&site, 2, "Running");
 }
 
-/// OAR-G-13, OAR-G-14: a reservation whose nodes are partly gone at its start waits as long as the site says, then starts on those
+/// OAR-G-13, OAR-G-14, OAR-G-15: a reservation whose nodes are partly gone at its start waits as long as the site says, then starts on those
 /// that are there, and ends when it was to end.
 #[test]
 fn a_reservation_starts_on_the_nodes_that_are_there() {
-    let configuration = CONFIGURATION.replace("[cluster]\n", "[cluster]\nreserved_nodes_wait_seconds = 3\n");
+    let configuration = CONFIGURATION.replace("[cluster]\n", "[cluster]\nreserved_nodes_wait_seconds = 3\nunlimited_fixed_starts = [\"root\"]\n");
     let site = Site::on(System::stopped_in(Path::new("/var/tmp")), &configuration);
     let (start, epoch) = in_seconds(&site, 8);
     let command = "date +%s; sort -u $OAR_NODEFILE; sleep 600";
@@ -167,4 +167,8 @@ fn a_reservation_starts_on_the_nodes_that_are_there() {
     assert!(walltime <= 597, "its end stays what it was: {walltime}");
     let record = site.system.ok(&["events", "--kind", "job.modified"]);
     assert!(record.contains("missing_nodes"), "{record}");
+    let later = in_seconds(&site, 7200).0;
+    for _ in 0..3 {
+        site.ok(&format!("oarsub -r '{later}' -l core=1,walltime=0:0:10 true"));
+    }
 }

@@ -116,5 +116,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         ends_domain_jobs: changed(&before.ends_domain_jobs, &after.ends_domain_jobs),
         reserved_nodes_wait_seconds: loss
             .optional(before.reserved_nodes_wait_seconds, after.reserved_nodes_wait_seconds),
+        unlimited_fixed_starts: changed(&before.unlimited_fixed_starts, &after.unlimited_fixed_starts),
     }
 }

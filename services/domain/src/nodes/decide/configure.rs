@@ -134,6 +134,9 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     for user in settings.operators.iter().chain(&settings.administrators) {
         validate::name("operators and administrators", user)?;
     }
+    for user in &settings.unlimited_fixed_starts {
+        validate::name("unlimited_fixed_starts", user)?;
+    }
     settings.energy.as_ref().map_or(Ok(()), power::validate::energy)?;
     let at_least_one = [
         ("node_lost_after_seconds", settings.node_lost_after_seconds),
