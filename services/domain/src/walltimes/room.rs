@@ -9,7 +9,7 @@ use muster_schemas::{
 use std::collections::BTreeSet;
 
 /// The most waiting jobs without a promise that are looked at. If more wait, they are taken to be delayed.
-const MAX_LOOKED_AT: usize = 10_000;
+const MAX_LOOKED_AT: usize = 1_000;
 
 /// A run whose walltime can grow.
 pub(super) struct Growing<'a> {
@@ -26,9 +26,12 @@ impl State {
 
     /// When a pending increase is next worth looking at.
     pub(crate) fn next_walltime(&self) -> Option<Timestamp> {
-        // Others change their plans at any time, so that it is tried again and again; once a second is enough.
-        let soon = self.time().plus_seconds(1);
-        let due = self.pending_walltimes().map(|(growing, pending)| self.applies_from(&growing, pending).max(soon));
+        let now = self.time();
+        let due = self.pending_walltimes().filter_map(|(growing, pending)| {
+            let from = self.applies_from(&growing, pending);
+            // Until then records decide whether there is room: after each one this is asked again.
+            if from > now { Some(from) } else { (self.grantable(&growing, pending, now) > 0).then_some(now) }
+        });
         due.min()
     }
 
@@ -68,14 +71,21 @@ impl State {
         let step = self.increases(growing.job).step_seconds;
         let is_stepped = step > 0 && !asked.is_forced && !asked.is_whole;
         let wanted = if is_stepped { asked.seconds.min(step) } else { asked.seconds };
-        let latest = self.latest_without_delay(growing, asked.may_delay, now);
-        let room_micros = latest.micros_since(self.latest_end(growing.run));
+        let end = self.latest_end(growing.run);
+        let room_micros = self.latest_without_delay(growing, asked.may_delay, end, now).micros_since(end);
         let granted = wanted.min(u64::try_from(room_micros).unwrap_or(0) / 1_000_000);
         if asked.is_whole && granted < asked.seconds { 0 } else { granted }
     }
 
-    /// The latest end that delays nobody else; [`Timestamp::MAX`] if nobody waits for the nodes of the run.
-    fn latest_without_delay(&self, growing: &Growing<'_>, may_delay: bool, now: Timestamp) -> Timestamp {
+    /// The latest end that delays nobody else; [`Timestamp::MAX`] if nobody waits for the nodes of the run. One that is not later
+    /// than the present end is not looked for further.
+    fn latest_without_delay(
+        &self,
+        growing: &Growing<'_>,
+        may_delay: bool,
+        end: Timestamp,
+        now: Timestamp,
+    ) -> Timestamp {
         let nodes: BTreeSet<NodeId> = growing.run.nodes().collect();
         let mut latest = self.latest_in_reservations(growing.job, &nodes, now);
         if let Some(domain) = growing.job.domain() {
@@ -84,6 +94,9 @@ impl State {
         }
         let promised = self.index.promised.iter().filter_map(|id| self.job(*id));
         for other in promised.filter(|other| self.may_be_delayed(growing.job, other)) {
+            if latest <= end {
+                return latest;
+            }
             let Some(slot) = &other.slot else { continue };
             let is_spared = may_delay && other.fixed_time().is_none();
             if !is_spared && slot.placement.nodes().any(|node| nodes.contains(&node)) {

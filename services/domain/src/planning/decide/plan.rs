@@ -256,7 +256,7 @@ impl<'a> Plan<'a> {
         let mut events: Vec<Event> =
             goes_to.map(|queue| Event::JobModified { job: id, change: change(queue) }).into_iter().collect();
         let missing = fixed::decide::missing_nodes(self.state, job, &placement, self.now);
-        let missing: Vec<String> = missing.iter().map(|node| self.state.node_name(*node).to_owned()).collect();
+        let missing: Vec<String> = missing.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
         events.extend(fixed::decide::shortened(job, self.now, &missing));
         events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
