@@ -591,6 +591,7 @@ impl fmt::Display for Named<'_> {
             (change.reservation.is_some(), "reservation"),
             (change.deadline.is_some(), "deadline"),
             (change.requeue_on_node_lost.is_some(), "requeueing after the loss of a node"),
+            (change.increase.is_some(), "pending walltime"),
         ];
         let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
         let all: Vec<&str> = named.chain(change.attributes.iter().map(String::as_str)).collect();

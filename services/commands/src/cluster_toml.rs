@@ -200,7 +200,8 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
 }
 
 fn write_increases(text: &mut String, rule: &WalltimeIncreases) {
-    let WalltimeIncreases { max_seconds, min_walltime_seconds, apply_seconds, step_seconds, may_force, may_delay } = rule;
+    let WalltimeIncreases { max_seconds, min_walltime_seconds, apply_seconds, step_seconds, may_force, may_delay } =
+        rule;
     let seconds = [
         ("max_seconds", max_seconds),
         ("min_walltime_seconds", min_walltime_seconds),

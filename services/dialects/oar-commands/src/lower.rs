@@ -229,9 +229,7 @@ fn refuse_unsupported(
             Kind::Deploy(Nodes::Standby) | Kind::Cosystem(Nodes::Standby) => {
                 "its command needs a host apart from nodes that sleep, and the queue names none"
             }
-            Kind::Noop(Nodes::Standby) => {
-                "nodes that sleep are woken for the job that gets them"
-            }
+            Kind::Noop(Nodes::Standby) => "nodes that sleep are woken for the job that gets them",
             Kind::Permissive => "jobs are planned on nodes that take jobs",
             _ => "jobs of this type are not planned here",
         };

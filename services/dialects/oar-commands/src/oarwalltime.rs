@@ -27,8 +27,7 @@ const OPTIONS: [Known; 5] = [
     ('h', "help", Takes::Nothing),
     ('V', "version", Takes::Nothing),
 ];
-const USAGE: &str =
-    "usage: oarwalltime JOB\n       oarwalltime [--force] [--whole] [--delay-next-jobs] JOB [+|-]HOURS[:MINUTES[:SECONDS]]\n";
+const USAGE: &str = "usage: oarwalltime JOB\n       oarwalltime [--force] [--whole] [--delay-next-jobs] JOB [+|-]HOURS[:MINUTES[:SECONDS]]\n";
 /// The exit status of a mistake on the command line.
 const SYNTAX: u8 = 4;
 
@@ -142,7 +141,8 @@ fn signed(seconds: u64) -> i64 {
 /// How what is pending is to be granted, if not in the usual way.
 fn manner(pending: &WalltimeIncrease) -> String {
     let words = [(pending.is_forced, "force"), (pending.is_whole, "whole"), (pending.may_delay, "delay-next-jobs")];
-    let told: Vec<&str> = words.iter().filter(|(is_so, _)| *is_so && pending.seconds > 0).map(|(_, word)| *word).collect();
+    let told: Vec<&str> =
+        words.iter().filter(|(is_so, _)| *is_so && pending.seconds > 0).map(|(_, word)| *word).collect();
     if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }
 }
 

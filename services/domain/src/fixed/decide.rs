@@ -60,7 +60,8 @@ pub(crate) fn shortened(job: &Job, now: Timestamp, missing: &[String]) -> Option
     let attributes = (!missing.is_empty()).then(|| (MISSING_NODES.to_owned(), named(missing)));
     let attributes = attributes.into_iter().collect();
     let change = JobChange { begin: Some(now), walltime_seconds: Some(left), attributes, ..JobChange::default() };
-    (left < time.seconds_left(time.start) || !missing.is_empty()).then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
+    (left < time.seconds_left(time.start) || !missing.is_empty())
+        .then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
 }
 
 /// Names of nodes as a text: not more than so many.

@@ -8,7 +8,8 @@ const MAX_USERS: usize = 10_000;
 
 /// How far owners may lengthen their walltimes in a queue.
 pub(crate) fn increases(rule: &WalltimeIncreases) -> Result<(), Refusal> {
-    let WalltimeIncreases { max_seconds, min_walltime_seconds, apply_seconds, step_seconds, may_force, may_delay } = rule;
+    let WalltimeIncreases { max_seconds, min_walltime_seconds, apply_seconds, step_seconds, may_force, may_delay } =
+        rule;
     let seconds = [
         ("max_seconds", max_seconds),
         ("min_walltime_seconds", min_walltime_seconds),

@@ -118,12 +118,7 @@ fn an_increase_is_granted_as_it_is_asked_for() {
 /// OAR-G-16: only near the end of the job, and in steps, unless it is forced.
 #[test]
 fn an_increase_comes_near_the_end_and_in_steps() {
-    let rule = WalltimeIncreases {
-        apply_seconds: 100,
-        step_seconds: 60,
-        may_force: vec!["*".into()],
-        ..generous()
-    };
+    let rule = WalltimeIncreases { apply_seconds: 100, step_seconds: 60, may_force: vec!["*".into()], ..generous() };
     let mut cluster = cluster(rule);
     let id = cluster.submit("ada", lasting(1, 2, 1000));
     let run = cluster.start(id, &["node1"], 2);

@@ -149,7 +149,8 @@ fn reservations_are_promised_or_refused_and_kept() {
 /// that are there, and ends when it was to end.
 #[test]
 fn a_reservation_starts_on_the_nodes_that_are_there() {
-    let configuration = CONFIGURATION.replace("[cluster]\n", "[cluster]\nreserved_nodes_wait_seconds = 3\nunlimited_fixed_starts = [\"root\"]\n");
+    let configuration = CONFIGURATION
+        .replace("[cluster]\n", "[cluster]\nreserved_nodes_wait_seconds = 3\nunlimited_fixed_starts = [\"root\"]\n");
     let site = Site::on(System::stopped_in(Path::new("/var/tmp")), &configuration);
     let (start, epoch) = in_seconds(&site, 8);
     let command = "date +%s; sort -u $OAR_NODEFILE; sleep 600";
@@ -165,7 +166,7 @@ fn a_reservation_starts_on_the_nodes_that_are_there() {
     let json: serde_json::Value = serde_json::from_str(&site.ok("oarstat -J -j 1")).expect("JSON");
     let walltime = json["1"]["walltime"].as_i64().expect("it has one");
     assert!(walltime <= 597, "its end stays what it was: {walltime}");
-    let record = site.system.ok(&["events", "--kind", "job.modified"]);
+    let record = site.system.ok(&["job", "events", "1", "--json"]);
     assert!(record.contains("missing_nodes"), "{record}");
     let later = in_seconds(&site, 7200).0;
     for _ in 0..3 {

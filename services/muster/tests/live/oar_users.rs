@@ -92,7 +92,7 @@ fn walltimes_of_running_jobs_change() {
     assert_eq!(site.ok("oarwalltime 1 +1:0"), "Accepted: the walltime of job 1 is 2:30:0.\n");
     let status = site.ok("oarwalltime 1");
     assert!(status.contains("  Current walltime:      2:30:0\n"), "{status}");
-    assert!(status.contains("  Already granted:       1:0:0\n"), "{status}");
+    assert!(status.contains("  Already granted:        1:0:0\n"), "{status}");
     assert!(status.contains("  Pending/unsatisfied:    0:0:0\n"), "{status}");
     // Somebody waits for the end of the job.
     site.ok("oarsub -l nodes=4,walltime=1 true");
@@ -105,7 +105,7 @@ fn walltimes_of_running_jobs_change() {
     // It is granted when the other one is gone.
     site.ok("oardel 2");
     site.system.wait_until("the rest is granted", || walltime(1) == Some(12_600));
-    assert!(site.ok("oarwalltime 1").contains("  Already granted:       2:0:0\n"));
+    assert!(site.ok("oarwalltime 1").contains("  Already granted:        2:0:0\n"));
     site.ok("oarsub -l nodes=4,walltime=1 true");
     site.system.wait_until("its start is known", || !site.ok("oarstat -f -j 3").contains("no prediction"));
     assert!(site.ok("oarwalltime 1 +1").contains("1:0:0 more stay pending"));

@@ -105,8 +105,7 @@ impl Engine {
         let demand = self.classes.get(class).demand.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
-        let redeemed =
-            self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &there, cycle.now));
+        let redeemed = self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &there, cycle.now));
         match redeemed {
             Some(placement) => {
                 let left = self.fixed_time(place).map(|time| time.seconds_left(cycle.now));
