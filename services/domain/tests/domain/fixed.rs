@@ -162,5 +162,7 @@ fn few_fixed_starts_wait_for_one_user() {
     let free = ClusterSettings { unlimited_fixed_starts: vec!["ada".into()], ..config().settings };
     let mut cluster = Cluster::with(ClusterConfig { settings: free, ..config() });
     let spec = reserved(&cluster, 100, 60);
-    (0..5).for_each(|_| drop(cluster.submit("ada", spec.clone())));
+    for _ in 0..5 {
+        cluster.submit("ada", spec.clone());
+    }
 }
