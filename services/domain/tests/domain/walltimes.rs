@@ -141,7 +141,7 @@ fn an_increase_comes_near_the_end_and_in_steps() {
 fn a_queue_says_who_gets_how_much_more() {
     let mut plain = Cluster::new();
     let id = plain.submit("ada", lasting(1, 2, 1000));
-    plain.refused(&user("ada"), asks(id, more(1)), RefusalCode::Conflict, "is not running");
+    plain.refused(&user("ada"), asks(id, more(1)), RefusalCode::Conflict, "does not run");
     let run = plain.start(id, &["node1"], 2);
     plain.refused(&user("ada"), asks(id, more(1)), RefusalCode::PermissionDenied, "only operators");
     plain.refused(&user("bob"), asks(id, more(1)), RefusalCode::PermissionDenied, "belongs to ada");
