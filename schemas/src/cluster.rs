@@ -6,7 +6,7 @@ pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpec
 
 use crate::{
     accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable,
-    resources::NodeSpec,
+    resources::NodeSpec, walltimes::WalltimeIncreases,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ pub struct Route {
     pub waiting_jobs: bool,
     /// How long a job may wait for a queue that takes it, in seconds: then it ends. `None` for no limit.
     pub lifetime_seconds: Option<u64>,
+    /// How far owners may lengthen the walltimes of their running jobs; `None` means not at all (OAR-G-16).
+    pub walltime_increases: Option<WalltimeIncreases>,
 }
 
 impl Default for QueueSpec {
@@ -86,6 +88,7 @@ impl Default for QueueSpec {
             route: None,
             least_asked: BTreeMap::new(),
             most_asked: BTreeMap::new(),
+            walltime_increases: None,
         }
     }
 }
@@ -144,11 +147,19 @@ pub struct ClusterSettings {
     /// Whether the runs inside a planning domain are ended with the job that holds their resources. Otherwise they keep
     /// those until they end.
     pub ends_domain_jobs: bool,
+    /// How long a job with a fixed start waits from then on for promised nodes that take no jobs, before it starts without
+    /// them (OAR-G-13); `None` means [`ClusterSettings::RESERVED_NODES_WAIT_SECONDS`].
+    pub reserved_nodes_wait_seconds: Option<u32>,
+    /// Users of whom any number of jobs with a fixed start may wait (OAR-G-15).
+    pub unlimited_fixed_starts: Vec<String>,
 }
 
 impl ClusterSettings {
     /// Three times the period of an agent.
     pub const AGENT_LOST_AFTER_SECONDS: u32 = 90;
+
+    /// As long as OAR waits.
+    pub const RESERVED_NODES_WAIT_SECONDS: u32 = 300;
 
     /// How long a node may be silent before it is lost, in seconds.
     pub fn lost_after_seconds(&self, node: &NodeSpec) -> u32 {
@@ -158,6 +169,11 @@ impl ClusterSettings {
     /// How long an agent may be silent, in seconds.
     pub fn agent_patience(&self) -> u32 {
         self.agent_lost_after_seconds.unwrap_or(Self::AGENT_LOST_AFTER_SECONDS)
+    }
+
+    /// How long a job with a fixed start waits for promised nodes that take no jobs, in seconds.
+    pub fn reserved_nodes_patience(&self) -> u32 {
+        self.reserved_nodes_wait_seconds.unwrap_or(Self::RESERVED_NODES_WAIT_SECONDS)
     }
 }
 
@@ -182,6 +198,8 @@ impl Default for ClusterSettings {
             energy: None,
             quotas: None,
             ends_domain_jobs: false,
+            reserved_nodes_wait_seconds: None,
+            unlimited_fixed_starts: Vec::new(),
         }
     }
 }

@@ -47,6 +47,7 @@ pub mod time;
 pub mod trigger;
 pub mod usage;
 pub mod views;
+pub mod walltimes;
 
 pub use ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId};
 pub use time::Timestamp;

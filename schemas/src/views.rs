@@ -33,6 +33,7 @@ use crate::{
     policy::PolicySource,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
+    walltimes::WalltimeAsked,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -586,6 +587,9 @@ pub struct JobDetail {
     /// The state of each of its dependencies, by component, in the same positions as in `spec`. Empty if it has none.
     #[serde(default)]
     pub dependencies: Vec<Vec<Vec<DependencyWord>>>,
+    /// More walltime that its run was granted or still wants (OAR-G-16).
+    #[serde(default)]
+    pub increase: Option<WalltimeAsked>,
 }
 
 /// The state of a dependency.

@@ -7,6 +7,7 @@ use crate::{
     filter::StagingSettings,
     quota::QuotaTable,
     resources::{NodeSpec, PropertyValue},
+    walltimes::WalltimeIncreases,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +61,8 @@ pub struct ClusterSettingsChange {
     /// An empty table removes all quotas. They always stay unchanged if they are not named.
     pub quotas: Option<Box<QuotaTable>>,
     pub ends_domain_jobs: Option<bool>,
+    pub reserved_nodes_wait_seconds: Option<u32>,
+    pub unlimited_fixed_starts: Option<Vec<String>>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -84,6 +87,7 @@ pub struct QueueSpecChange {
     pub route: Option<Box<Route>>,
     pub least_asked: Option<BTreeMap<String, u64>>,
     pub most_asked: Option<BTreeMap<String, u64>>,
+    pub walltime_increases: Option<WalltimeIncreases>,
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -182,6 +186,8 @@ impl ClusterSettingsChange {
             energy: named.energy.or(base.energy),
             quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
             ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
+            reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
+            unlimited_fixed_starts: named.unlimited_fixed_starts.unwrap_or(base.unlimited_fixed_starts),
         }
     }
 }
@@ -206,6 +212,7 @@ impl QueueSpecChange {
             route: named.route.or(base.route),
             least_asked: named.least_asked.unwrap_or(base.least_asked),
             most_asked: named.most_asked.unwrap_or(base.most_asked),
+            walltime_increases: named.walltime_increases.or(base.walltime_increases),
         }
     }
 }
@@ -262,6 +269,8 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             energy: settings.energy,
             quotas: settings.quotas,
             ends_domain_jobs: Some(settings.ends_domain_jobs),
+            reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
+            unlimited_fixed_starts: Some(settings.unlimited_fixed_starts),
         }
     }
 }
@@ -285,6 +294,7 @@ impl From<QueueSpec> for QueueSpecChange {
             route: queue.route,
             least_asked: Some(queue.least_asked),
             most_asked: Some(queue.most_asked),
+            walltime_increases: queue.walltime_increases,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Changes that people make to jobs.
 
-use crate::{job::Dependencies, resources::Alternative, time::Timestamp};
+use crate::{job::Dependencies, resources::Alternative, time::Timestamp, walltimes::WalltimeIncrease};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -37,6 +37,8 @@ pub struct JobChange {
     pub attributes: BTreeMap<String, String>,
     /// The component to change, for fields that each component has; `None` means all components.
     pub component: Option<u32>,
+    /// More walltime for a running job, also from its owner. In a record: what is pending from then on (OAR-G-16).
+    pub increase: Option<WalltimeIncrease>,
 }
 
 impl JobChange {

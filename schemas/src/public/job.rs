@@ -16,6 +16,7 @@ use crate::{
     resources::{Alternative, IndexSet},
     time::Timestamp,
     views::OutcomeView,
+    walltimes::WalltimeIncrease,
 };
 use serde::Serialize;
 use std::fmt;
@@ -395,6 +396,8 @@ pub struct ModifiedJob {
     pub attributes: Vec<String>,
     /// Only this component, from 0; `null` means all.
     pub component: Option<u32>,
+    /// The walltime that its owner still wants while it runs.
+    pub increase: Option<WalltimeIncrease>,
 }
 
 impl From<&JobChange> for ModifiedJob {
@@ -415,6 +418,7 @@ impl From<&JobChange> for ModifiedJob {
             requeue_on_node_lost: change.requeue_on_node_lost,
             attributes: attributes.keys().cloned().collect(),
             component: *component,
+            increase: change.increase,
         }
     }
 }
@@ -587,6 +591,7 @@ impl fmt::Display for Named<'_> {
             (change.reservation.is_some(), "reservation"),
             (change.deadline.is_some(), "deadline"),
             (change.requeue_on_node_lost.is_some(), "requeueing after the loss of a node"),
+            (change.increase.is_some(), "pending walltime"),
         ];
         let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
         let all: Vec<&str> = named.chain(change.attributes.iter().map(String::as_str)).collect();

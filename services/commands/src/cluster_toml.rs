@@ -6,6 +6,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, ClusterSettings, QueueSpec, Route},
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
+    walltimes::WalltimeIncreases,
 };
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -120,6 +121,8 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         // They have a file of their own.
         quotas: _,
         ends_domain_jobs,
+        reserved_nodes_wait_seconds,
+        unlimited_fixed_starts,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -137,6 +140,10 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         let _ = writeln!(text, "is_idle = true");
     }
     write_optional(text, "agent_lost_after_seconds", agent_lost_after_seconds.map(u64::from));
+    write_optional(text, "reserved_nodes_wait_seconds", reserved_nodes_wait_seconds.map(u64::from));
+    if !unlimited_fixed_starts.is_empty() {
+        let _ = writeln!(text, "unlimited_fixed_starts = {}", quote_all(unlimited_fixed_starts));
+    }
     if *agents_make_nodes {
         let _ = writeln!(text, "agents_make_nodes = true");
     }
@@ -171,6 +178,7 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
         route,
         least_asked,
         most_asked,
+        walltime_increases,
     } = queue;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "priority = {priority}");
@@ -192,6 +200,9 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
     if let Some(route) = route {
         write_route(text, route);
     }
+    if let Some(rule) = walltime_increases {
+        write_increases(text, rule);
+    }
     for (key, limits) in [("least_asked", least_asked), ("most_asked", most_asked)] {
         if !limits.is_empty() {
             let pairs: Vec<String> = limits.iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -208,6 +219,22 @@ fn write_route(text: &mut String, route: &Route) {
     }
     pairs.extend(lifetime_seconds.map(|seconds| format!("lifetime_seconds = {seconds}")));
     let _ = writeln!(text, "route = {{ {} }}", pairs.join(", "));
+}
+
+fn write_increases(text: &mut String, rule: &WalltimeIncreases) {
+    let WalltimeIncreases { max_seconds, min_walltime_seconds, apply_seconds, step_seconds, may_force, may_delay } =
+        rule;
+    let seconds = [
+        ("max_seconds", max_seconds),
+        ("min_walltime_seconds", min_walltime_seconds),
+        ("apply_seconds", apply_seconds),
+        ("step_seconds", step_seconds),
+    ];
+    let mut pairs: Vec<String> = seconds.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let lists = [("may_force", may_force), ("may_delay", may_delay)];
+    let named = lists.iter().filter(|(_, users)| !users.is_empty());
+    pairs.extend(named.map(|(key, users)| format!("{key} = {}", quote_all(users))));
+    let _ = writeln!(text, "walltime_increases = {{ {} }}", pairs.join(", "));
 }
 
 fn write_optional(text: &mut String, key: &str, value: Option<u64>) {

@@ -70,6 +70,7 @@ mod tests {
             tasks: Vec::new(),
             cancels: Vec::new(),
             dependencies: Vec::new(),
+            increase: None,
         }
     }
 

@@ -36,6 +36,7 @@ pub mod tasks;
 pub mod triggers;
 mod unapplied;
 mod validate;
+mod walltimes;
 
 pub use decide::{Decision, decide, decide_owned};
 pub use jobs::{OrderHead, WaitReasons};

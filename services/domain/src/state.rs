@@ -179,7 +179,8 @@ impl State {
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
         let kept = self.clients.kept.values().map(|kept| kept.until).min();
         let first = self.index.due.first().map(|(time, _)| *time);
-        let others = [reservation, closure, kept, self.next_trigger(), self.next_power(), self.next_passing_on()];
-        first.into_iter().chain(others.into_iter().flatten()).min()
+        let jobs = [self.next_passing_on(), self.next_walltime()];
+        let others = [reservation, closure, kept, self.next_trigger(), self.next_power()];
+        first.into_iter().chain(others.into_iter().chain(jobs).flatten()).min()
     }
 }

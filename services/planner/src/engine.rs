@@ -301,6 +301,11 @@ impl Engine {
         run
     }
 
+    /// How long a job with a fixed start waits for promised nodes that take no jobs (OAR-G-13).
+    pub fn set_reserved_nodes_wait_seconds(&mut self, seconds: Option<u32>) {
+        self.settings.reserved_nodes_wait_seconds = seconds;
+    }
+
     /// Memory for each core of requests that name none, in bytes.
     pub fn set_default_memory_per_core_bytes(&mut self, bytes: Option<u64>) {
         if self.settings.default_memory_per_core_bytes != bytes {

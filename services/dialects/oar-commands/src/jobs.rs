@@ -77,6 +77,12 @@ fn name(view: &JobView) -> String {
     if is_nameless { String::new() } else { view.name.clone() }
 }
 
+/// The queue that a job was submitted to: the one of its nodes, if its command runs on a host apart, which may be in another.
+fn queue(view: &JobView) -> String {
+    let held = view.by_component.last().filter(|_| view.dialect.as_deref() == Some(NAME));
+    held.map_or_else(|| view.queue.clone(), |held| held.queue.clone())
+}
+
 /// A job as the short table has it.
 pub fn listed(view: &JobView) -> Job {
     let id = view.own_number();
@@ -95,7 +101,7 @@ pub fn listed(view: &JobView) -> Job {
         dependencies: Vec::new(),
         resources: Vec::new(),
         nodes: view.nodes.clone(),
-        queue: view.queue.clone(),
+        queue: queue(view),
         command: String::new(),
         wait_status,
         directory: String::new(),

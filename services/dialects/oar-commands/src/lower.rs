@@ -225,9 +225,11 @@ fn refuse_unsupported(
             Kind::Expire(_) => "the shapes of the job have different walltimes; give deadline=",
             Kind::Token(name, _) if context.licences.contains_key(name) => continue,
             Kind::Token(..) => "a token is a licence of the cluster, and there is none of this name",
-            Kind::Noop(Nodes::Standby) | Kind::Deploy(Nodes::Standby) | Kind::Cosystem(Nodes::Standby) => {
-                "nodes that sleep are woken for the job that gets them"
+            kind if is_standby(kind) && context.front.is_some() => continue,
+            Kind::Deploy(Nodes::Standby) | Kind::Cosystem(Nodes::Standby) => {
+                "its command needs a host apart from nodes that sleep, and the queue names none"
             }
+            Kind::Noop(Nodes::Standby) => "nodes that sleep are woken for the job that gets them",
             Kind::Permissive => "jobs are planned on nodes that take jobs",
             _ => "jobs of this type are not planned here",
         };
@@ -248,6 +250,11 @@ fn refuse_unsupported(
         warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
     }
     Ok(())
+}
+
+/// Whether a job leaves nodes asleep: its command runs elsewhere (OAR-T-71).
+fn is_standby(kind: &Kind) -> bool {
+    matches!(kind, Kind::Deploy(Nodes::Standby) | Kind::Cosystem(Nodes::Standby))
 }
 
 /// The host on which the command runs apart from its nodes (OAR-T-50, OAR-T-60): one that is a node of the cluster. What holds
@@ -271,6 +278,10 @@ fn front<'c>(
         }
         () => return Ok(Some(front)),
     };
+    if submission.is(is_standby) {
+        let text = format!("is not supported: its command needs a host apart from nodes that sleep, and {why}");
+        return Err(Refusal::option(Code::Rule, "-t standby", text));
+    }
     warnings.push(format!("the command runs on the first node of the job: {why}"));
     Ok(None)
 }
@@ -442,7 +453,8 @@ fn types(submission: &Submission) -> Vec<JobType> {
         _ => sharing(&one.kind),
     };
     let fixed = submission.reservation.map(|_| JobType::FixedStart);
-    submission.types.iter().filter_map(kind).chain(fixed).chain([JobType::DescribesNodes]).collect()
+    let asleep = submission.is(is_standby).then_some(JobType::LeavesAsleep);
+    submission.types.iter().filter_map(kind).chain(asleep).chain(fixed).chain([JobType::DescribesNodes]).collect()
 }
 
 fn attributes(submission: &Submission, context: &Context<'_>) -> BTreeMap<String, String> {
@@ -675,7 +687,7 @@ mod tests {
         assert_eq!(licences.collect::<Vec<_>>(), [Some(2), Some(2)]);
     }
 
-    /// OAR-T-50, OAR-T-60: the command runs on the first node that the job holds, or has a core of the host that is named for it;
+    /// OAR-T-50, OAR-T-60, OAR-T-71: the command runs on the first node that the job holds, or has a core of the host that is named for it;
     /// nothing is done on the others.
     #[test]
     fn commands_run_on_a_host_apart() {
@@ -693,6 +705,12 @@ mod tests {
         let walltimes = [host, held].map(|part| part.alternatives[0].walltime_seconds);
         assert_eq!(walltimes, [Some(3600), Some(3600)]);
         assert!(jobs[0].environment.contains_key(dialect::FRONT));
+        let line = ["-t", "cosystem=standby", "-l", "nodes=2,walltime=1", "true"];
+        let (jobs, _) = lowered_with(&line, true, at("n4")).expect("its command runs elsewhere");
+        assert_eq!(jobs[0].types, [JobType::HandsOff, JobType::LeavesAsleep]);
+        let array = [&["--array", "2"], &line[..]].concat();
+        let refusal = lowered_with(&array, true, at("n4")).expect_err("it has no host").to_string();
+        assert!(refusal.contains("needs a host apart"), "{refusal}");
         let first_node = |more: &[&str], front| {
             let line = [&["-t", "deploy", "-l", "nodes=1"], more].concat();
             let (jobs, warnings) = lowered_with(&[&line[..], &["true"]].concat(), true, front).expect("it is accepted");

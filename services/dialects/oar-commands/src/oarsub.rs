@@ -180,7 +180,9 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
     };
     let has_own = queues.contains(&standard.besteffort_queue);
     let besteffort_queue = if has_own { standard.besteffort_queue.clone() } else { default_queue.clone() };
-    let rules = SiteRules { queues, default_queue, besteffort_queue, system_users: Vec::new(), ..standard };
+    let many_reservations = config.settings.unlimited_fixed_starts.clone();
+    let system_users = Vec::new();
+    let rules = SiteRules { queues, default_queue, besteffort_queue, system_users, many_reservations, ..standard };
     let groups = getgroups().unwrap_or_default();
     let waiting_reservations = if submission.reservation.is_some() { reserved::waiting(site)? } else { 0 };
     let caller = rules::Caller {

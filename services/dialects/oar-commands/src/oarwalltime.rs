@@ -17,16 +17,17 @@ use muster_schemas::{
     event::JobChange,
     job::JobState,
     views::{ErrorCode, JobDetail, ModifyRequest, Timetable},
+    walltimes::WalltimeIncrease,
 };
 
-const OPTIONS: [Known; 4] = [
+const OPTIONS: [Known; 5] = [
     ('\0', "force", Takes::Nothing),
+    ('\0', "whole", Takes::Nothing),
     ('\0', "delay-next-jobs", Takes::Nothing),
     ('h', "help", Takes::Nothing),
     ('V', "version", Takes::Nothing),
 ];
-const USAGE: &str =
-    "usage: oarwalltime JOB\n       oarwalltime [--delay-next-jobs] JOB [+|-]HOURS[:MINUTES[:SECONDS]]\n";
+const USAGE: &str = "usage: oarwalltime JOB\n       oarwalltime [--force] [--whole] [--delay-next-jobs] JOB [+|-]HOURS[:MINUTES[:SECONDS]]\n";
 /// The exit status of a mistake on the command line.
 const SYNTAX: u8 = 4;
 
@@ -49,7 +50,15 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
     })?;
     match change {
         None => status(&mut site, id, &detail),
-        Some(text) => ask(&mut site, id, &detail, &text, words.has("delay-next-jobs")),
+        Some(text) => {
+            let increase = WalltimeIncrease {
+                seconds: 0,
+                is_whole: words.has("whole"),
+                may_delay: words.has("delay-next-jobs"),
+                is_forced: words.has("force"),
+            };
+            ask(&mut site, id, &detail, &text, increase)
+        }
     }
 }
 
@@ -105,19 +114,18 @@ fn next(plan: &Timetable, job: JobId, nodes: &[&str]) -> Option<i64> {
 }
 
 fn status(site: &mut Site, id: u64, detail: &JobDetail) -> Ended {
-    let first = detail.spec.components.first().and_then(|part| part.alternatives.first());
-    let asked = first.and_then(|shape| shape.walltime_seconds).and_then(|seconds| i64::try_from(seconds).ok());
-    let now = detail.job.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(0);
-    let granted = hours((now - asked.unwrap_or(now)).max(0));
+    let asked = detail.increase.unwrap_or_default();
     let state = if detail.job.outcome.is_some() { "is not running" } else { "is not running yet" };
     let text = match Running::of(site, detail) {
         Ok(running) => {
             let possible = running.most().map_or_else(|| "UNLIMITED".to_owned(), |most| hours(most - running.walltime));
             format!(
                 "Walltime change status for job {id} (job is running):\n  Current walltime: {:>11}\n  Possible increase: \
-                 {possible:>10}\n  Already granted: {granted:>12}\n  Pending/unsatisfied: {:>8}\n",
+                 {possible:>10}\n  Already granted: {:>12}\n  Pending/unsatisfied: {:>8}{}\n",
                 hours(running.walltime),
-                hours(0)
+                hours(signed(asked.granted_seconds)),
+                hours(signed(asked.pending.seconds)),
+                manner(&asked.pending)
             )
         }
         Err(_) => format!("Walltime change status for job {id} (job {state}):\n  N/A\n"),
@@ -126,39 +134,50 @@ fn status(site: &mut Site, id: u64, detail: &JobDetail) -> Ended {
     Ok(0)
 }
 
-/// Less is granted at once, more as far as nobody is delayed.
-fn ask(site: &mut Site, id: u64, detail: &JobDetail, text: &str, may_delay: bool) -> Ended {
+fn signed(seconds: u64) -> i64 {
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
+
+/// How what is pending is to be granted, if not in the usual way.
+fn manner(pending: &WalltimeIncrease) -> String {
+    let words = [(pending.is_forced, "force"), (pending.is_whole, "whole"), (pending.may_delay, "delay-next-jobs")];
+    let told: Vec<&str> =
+        words.iter().filter(|(is_so, _)| *is_so && pending.seconds > 0).map(|(_, word)| *word).collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }
+}
+
+/// Less is granted at once, more as far as nobody is delayed; the rest stays pending.
+fn ask(site: &mut Site, id: u64, detail: &JobDetail, text: &str, manner: WalltimeIncrease) -> Ended {
     let running = Running::of(site, detail)?;
     let change = match text.trim_start_matches(['+', '-']).bytes().all(|byte| b"0:".contains(&byte)) {
-        // `+0` takes back what is pending elsewhere; here nothing is.
+        // `+0` takes back what is pending.
         true if text.starts_with(['+', '-']) => 0,
         _ => walltime::change(text, running.walltime).map_err(|text| Failure { text, status: SYNTAX })?,
     };
-    let asked = running.walltime.saturating_add(change);
-    let elapsed = (site.now() - running.start).max(0);
-    let granted = match change {
-        less if less < 0 => asked.max(elapsed).max(1),
-        _ if may_delay => asked,
-        _ => running.most().map_or(asked, |most| asked.min(most)),
+    let wanted = if change < 0 {
+        let elapsed = (site.now() - running.start).max(0);
+        let less = running.walltime.saturating_add(change).max(elapsed).max(1);
+        JobChange { walltime_seconds: u64::try_from(less).ok(), ..JobChange::default() }
+    } else {
+        let seconds = u64::try_from(change).unwrap_or(0);
+        JobChange { increase: Some(WalltimeIncrease { seconds, ..manner }), ..JobChange::default() }
     };
-    if granted != running.walltime {
-        let change = JobChange { walltime_seconds: u64::try_from(granted).ok(), ..JobChange::default() };
-        let request = ModifyRequest { jobs: JobSelection::Ids(vec![detail.job.id]), change };
-        site.client.modify(CommandId::new_now(), &request).map_err(|error| Failure {
-            status: if error.code() == Some(ErrorCode::PermissionDenied) { 3 } else { 1 },
-            text: format!("Forbidden: {error}; the walltime stays {}", hours(running.walltime)),
-        })?;
-    }
-    let rest = if change > 0 { asked - granted } else { 0 };
-    if rest > 0 {
+    let request = ModifyRequest { jobs: JobSelection::Ids(vec![detail.job.id]), change: wanted };
+    site.client.modify(CommandId::new_now(), &request).map_err(|error| Failure {
+        status: if error.code() == Some(ErrorCode::PermissionDenied) { 3 } else { 1 },
+        text: format!("Forbidden: {error}; the walltime stays {}", hours(running.walltime)),
+    })?;
+    let after = site.client.job(detail.job.id, Moment::Now)?;
+    let walltime = after.job.walltime_seconds.map_or(running.walltime, signed);
+    let pending = after.increase.map_or(0, |asked| signed(asked.pending.seconds));
+    if change > 0 && pending > 0 {
         print(&format!(
-            "Accepted: the walltime of job {id} is {}; {} more would delay the next job on its nodes. Nothing stays \
-             pending: ask again later.\n",
-            hours(granted),
-            hours(rest)
+            "Accepted: the walltime of job {id} is {}; {} more stay pending until they delay no job.\n",
+            hours(walltime),
+            hours(pending)
         ));
     } else {
-        print(&format!("Accepted: the walltime of job {id} is {}.\n", hours(granted)));
+        print(&format!("Accepted: the walltime of job {id} is {}.\n", hours(walltime)));
     }
     Ok(0)
 }

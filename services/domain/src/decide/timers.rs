@@ -11,7 +11,7 @@ use crate::{
     lending, nesting, power, reservations, staging,
     state::State,
     tasks::outlook,
-    triggers,
+    triggers, walltimes,
 };
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -60,6 +60,7 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     events.extend(reservations::decide::due(state, now, MAX_AT_ONCE));
     events.extend(triggers::decide::due(state, now).take(MAX_AT_ONCE));
     events.extend(power::decide::due(state, now));
+    events.extend(walltimes::decide::due(state, now).take(MAX_AT_ONCE));
     Ok(Decision::done(events))
 }
 

@@ -6,10 +6,11 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, Timestamp,
     command::Refusal,
     event::{Event, JobChange, WaitingJob},
     job::{Outcome, WaitReason},
+    resources::Placement,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,13 +28,46 @@ pub(crate) fn refused(state: &State, reasons: &[WaitingJob]) -> BTreeMap<JobId, 
     refused.collect()
 }
 
-/// The shorter walltime of a job that starts late.
-pub(crate) fn shortened(job: &Job, now: Timestamp) -> Option<Event> {
+/// The attribute of a job that started without all of the nodes that it was promised: the names of the others.
+const MISSING_NODES: &str = "muster.missing_nodes";
+
+/// The most nodes that it names.
+const MOST_NAMES: usize = 100;
+
+/// The promised nodes without which a job with a fixed start may start: they take no jobs, and it has waited for them long
+/// enough (OAR-G-13). Empty if the placement is not the rest of what was promised.
+pub(crate) fn missing_nodes(state: &State, job: &Job, placement: &Placement, now: Timestamp) -> Vec<NodeId> {
+    let Some(slot) = job.slot.as_ref().filter(|_| job.fixed_time().is_some()) else { return Vec::new() };
+    let patience = i64::from(state.settings().reserved_nodes_patience());
+    let is_there = |node: NodeId| state.node(node).is_some_and(|node| state.takes_jobs(node));
+    let amounts = |placement: &Placement| -> Vec<(NodeId, u64, u64, u64)> {
+        let shares = placement.shares();
+        shares.map(|share| (share.node, share.cores.len(), share.gpus.len(), share.memory_bytes)).collect()
+    };
+    let (there, missing): (Vec<_>, Vec<_>) =
+        amounts(&slot.placement).into_iter().partition(|(node, ..)| is_there(*node));
+    if now < slot.start.plus_seconds(patience) || there.is_empty() || amounts(placement) != there {
+        return Vec::new();
+    }
+    missing.into_iter().map(|(node, ..)| node).collect()
+}
+
+/// The shorter walltime of a job that starts late, and the nodes without which it starts.
+pub(crate) fn shortened(job: &Job, now: Timestamp, missing: &[String]) -> Option<Event> {
     let time = job.fixed_time()?;
     let left = time.seconds_left(now);
     // With the begin its end stays what it is, also if it starts once more.
-    let change = JobChange { begin: Some(now), walltime_seconds: Some(left), ..JobChange::default() };
-    (left < time.seconds_left(time.start)).then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
+    let attributes = (!missing.is_empty()).then(|| (MISSING_NODES.to_owned(), named(missing)));
+    let attributes = attributes.into_iter().collect();
+    let change = JobChange { begin: Some(now), walltime_seconds: Some(left), attributes, ..JobChange::default() };
+    (left < time.seconds_left(time.start) || !missing.is_empty())
+        .then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
+}
+
+/// Names of nodes as a text: not more than so many.
+fn named(nodes: &[String]) -> String {
+    let first = nodes.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(",");
+    if nodes.len() > MOST_NAMES { format!("{first},...") } else { first }
 }
 
 /// Whether a plan may start a job by its time.

@@ -148,6 +148,7 @@ impl State {
 
     pub(crate) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
         self.set_apart(id);
+        self.walltime_asked_for(id, change);
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         // Removed and added again, since a change can affect every count.
         self.count_job(&job, false);

@@ -69,6 +69,13 @@ fn hands_off(spec: &JobSpec) -> Result<(), Refusal> {
             "types: job `{name}` leaves its nodes alone, and runs tasks on them; give it a script"
         ));
     }
+    let leaves_alone = spec.types.contains(&JobType::HandsOff) && spec.components.len() > 1;
+    if spec.types.contains(&JobType::LeavesAsleep) && !leaves_alone {
+        let name = shown(&spec.name);
+        return invalid(format!(
+            "types: job `{name}` leaves nodes asleep: its script needs a node of its own, and it leaves the others alone"
+        ));
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use muster_schemas::{
     NodeId, Timestamp,
     cluster::NodeCondition,
     energy::{EnergySettings, KeepAwake, PowerPhase, PowerRule, PowerWay},
+    job::JobType,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,8 +32,14 @@ impl<'a> Outlook<'a> {
         for reservation in state.reservations() {
             reservation.nodes.iter().for_each(|node| add(*node, reservation.spec.start));
         }
-        let promised = state.index.promised.iter().filter_map(|id| state.job(*id)?.slot.as_deref());
-        promised.for_each(|slot| slot.placement.nodes().for_each(|node| add(node, slot.start)));
+        let promised = state.index.promised.iter().filter_map(|id| state.job(*id));
+        for (job, slot) in promised.filter_map(|job| Some((job, job.slot.as_deref()?))) {
+            // Only the first component of a job that leaves nodes asleep needs one that is awake.
+            let leaves_asleep = job.types().contains(&JobType::LeavesAsleep);
+            let concerned = if leaves_asleep { 1 } else { slot.placement.components.len() };
+            let shares = slot.placement.components.iter().take(concerned).flat_map(|placed| &placed.shares);
+            shares.for_each(|share| add(share.node, slot.start));
+        }
         Some(Self { state, energy, starts })
     }
 
@@ -91,7 +98,9 @@ impl<'a> Outlook<'a> {
             }
         }
         for node in self.asleep() {
-            let has_run = node.runs.iter().any(|run| state.power.waiting.contains(run));
+            let waits_for = |run: &Run| state.nodes_to_wake(run).any(|other| other == node.id);
+            let waiting = node.runs.iter().filter(|run| state.power.waiting.contains(run));
+            let has_run = waiting.filter_map(|run| state.run(*run)).any(waits_for);
             let lead = i64::from(self.energy.wake_up_seconds);
             let start = self.starts.get(&node.id).map(|start| start.plus_seconds(-lead));
             if let Some(at) = has_run.then(|| state.time()).or(start) {
@@ -216,7 +225,7 @@ pub(crate) fn is_stuck(state: &State, run: &Run) -> bool {
         };
         sleeps && !state.node(node).is_some_and(can)
     };
-    run.nodes().any(cannot_wake)
+    state.nodes_to_wake(run).any(cannot_wake)
 }
 
 impl State {

@@ -1,10 +1,16 @@
 //! Queries about nodes that sleep.
 
-use crate::{nodes::Node, power::NodePower, runs::Run, state::State};
+use crate::{
+    nodes::Node,
+    power::NodePower,
+    runs::{PartState, Run},
+    state::State,
+};
 use muster_schemas::{
     NodeId, Timestamp,
     cluster::NodeCondition,
     energy::{EnergySettings, PowerPhase, PowerRule, PowerView, PowerWay},
+    job::JobType,
 };
 
 impl State {
@@ -56,7 +62,14 @@ impl State {
     /// Whether all nodes of a run report and stay awake.
     pub(crate) fn has_awake_nodes(&self, run: &Run) -> bool {
         let is_up = |node: NodeId| self.node(node).is_some_and(|node| node.condition == NodeCondition::Up);
-        run.nodes().all(|node| self.is_awake(node) && is_up(node))
+        self.nodes_to_wake(run).all(|node| self.is_awake(node) && is_up(node))
+    }
+
+    /// The nodes that must be awake for a run; it may leave others asleep (OAR-T-71).
+    pub(crate) fn nodes_to_wake<'r>(&self, run: &'r Run) -> impl Iterator<Item = NodeId> + use<'r> {
+        let leaves_asleep = self.job(run.job).is_some_and(|job| job.types().contains(&JobType::LeavesAsleep));
+        let concerned = run.parts.iter().filter(move |part| !leaves_asleep || part.state != PartState::Held);
+        concerned.map(|part| part.node)
     }
 
     /// Since when a node has been without run, as far as it is known.

@@ -52,7 +52,8 @@ impl State {
         let hands_off = self.job(id).is_some_and(|job| job.types().contains(&JobType::HandsOff));
         let mut run = Run::new(run, id, placement, (now, self.sequence), (timeout, hands_off));
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
-        run.waits_for_nodes = placement.nodes().any(|node| !self.is_awake(node));
+        let waits_for_nodes = self.nodes_to_wake(&run).any(|node| !self.is_awake(node));
+        run.waits_for_nodes = waits_for_nodes;
         if run.waits_for_nodes {
             self.power.waiting.insert(run.id);
         }
@@ -141,6 +142,7 @@ impl State {
         let Some(run) = self.runs.remove(&run) else { return };
         self.clients.steps.remove(&run.id);
         self.power.waiting.remove(&run.id);
+        self.altered.walltimes.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         self.index.sharing.remove(&run.id);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));

@@ -1,7 +1,7 @@
-//! Later changes by people: nodes taken out of service, attributes of jobs.
+//! Later changes by people: nodes taken out of service, attributes of jobs, walltimes of runs.
 
 use crate::nodes::TakenOut;
-use muster_schemas::{JobId, NodeId};
+use muster_schemas::{JobId, NodeId, RunId, walltimes::WalltimeAsked};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,4 +13,6 @@ pub(crate) struct Altered {
     pub(crate) nodes: BTreeMap<NodeId, TakenOut>,
     /// Attributes of jobs that differ from the submission; empty ones were removed.
     pub(crate) attributes: BTreeMap<JobId, BTreeMap<String, String>>,
+    /// More walltime that runs were granted or still want.
+    pub(crate) walltimes: BTreeMap<RunId, WalltimeAsked>,
 }

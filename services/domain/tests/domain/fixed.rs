@@ -3,6 +3,7 @@
 use crate::support::*;
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings},
     command::{Command, RefusalCode, Start},
     event::{Actor, Event, JobChange, WaitingJob},
     job::{JobSpec, JobState, JobType, Outcome, WaitReason},
@@ -99,6 +100,32 @@ fn a_late_start_is_shorter_and_a_missed_one_is_over() {
     cluster.assert_replays();
 }
 
+/// OAR-G-13: once it has waited long enough, it starts without the promised nodes that take no jobs, and with no fewer.
+#[test]
+fn a_promise_is_kept_without_the_nodes_that_are_gone() {
+    let mut cluster = Cluster::new();
+    let mut spec = reserved(&cluster, 100, 1000);
+    spec.components[0].alternatives[0].requests[0].path[0].count = muster_schemas::resources::Count::exactly(3);
+    let id = cluster.submit("ada", spec);
+    let start = cluster.now.plus_seconds(100);
+    let placement = Arc::new(cluster.placement(&["node1", "node2", "node3"], 2));
+    let slots = vec![PlannedSlot { job: id, slot: Some(SlotSpec { start, placement }) }];
+    commits(&mut cluster, ProposedPlan { slots, ..ProposedPlan::default() });
+    let nodes = vec!["node3".to_owned()];
+    cluster.ok(&user("oper"), Command::DrainNodes { nodes, reason: "broken".into(), is_down: false });
+    cluster.pass(start.plus_seconds(290).micros_since(cluster.now) / 1_000_000);
+    assert!(cluster.refused_on(id, &["node1", "node2"], 2).contains("2 nodes are given"), "it waits for the third");
+    cluster.pass(20);
+    assert!(cluster.refused_on(id, &["node1"], 2).contains("1 nodes are given"), "the second is there");
+    assert!(cluster.refused_on(id, &["node1", "node2"], 1).contains("are given"), "it was promised two cores each");
+    let rest = Start { job: id, placement: cluster.placement(&["node1", "node2"], 2) };
+    let events = commits(&mut cluster, ProposedPlan { starts: vec![rest], ..ProposedPlan::default() });
+    let [Event::JobModified { change, .. }, Event::RunAllocated { .. }, ..] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(change.attributes.get("muster.missing_nodes").map(String::as_str), Some("node3"));
+    assert!(change.walltime_seconds.is_some_and(|left| left <= 700), "its end stays: {change:?}");
+    cluster.assert_replays();
+}
+
 /// OAR-G-11
 #[test]
 fn what_has_no_time_of_its_own_is_refused_and_a_promised_time_cannot_be_changed() {
@@ -120,7 +147,7 @@ fn what_has_no_time_of_its_own_is_refused_and_a_promised_time_cannot_be_changed(
     cluster.refused(&user("ada"), modify, RefusalCode::Conflict, "has a fixed start");
 }
 
-/// OAR-G-15: a user has few jobs that wait for a fixed start; one that is over, and another user's, do not count.
+/// OAR-G-15: a user has few jobs that wait for a fixed start; one that is over, and another user's, do not count; listed users are free.
 #[test]
 fn few_fixed_starts_wait_for_one_user() {
     let mut cluster = Cluster::new();
@@ -132,4 +159,10 @@ fn few_fixed_starts_wait_for_one_user() {
     cluster.submit("bob", spec.clone());
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
     cluster.submit("ada", spec);
+    let free = ClusterSettings { unlimited_fixed_starts: vec!["ada".into()], ..config().settings };
+    let mut cluster = Cluster::with(ClusterConfig { settings: free, ..config() });
+    let spec = reserved(&cluster, 100, 60);
+    for _ in 0..5 {
+        cluster.submit("ada", spec.clone());
+    }
 }

@@ -42,4 +42,5 @@ mod task_properties;
 mod tasks;
 mod triggers;
 mod validation;
+mod walltimes;
 mod written;

@@ -5,10 +5,10 @@ use muster_domain::{notify::items, orders::follow_up};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, NodeCondition},
-    command::{Command, RefusalCode},
+    command::{Command, RefusalCode, Start},
     energy::{EnergySettings, KeepAwake, PowerOrder, PowerPhase, PowerRule, PowerWay, WakeTimeout},
     event::{Actor, DeliveryResult, Event, StopReason},
-    job::{ExitStatus, JobState, Occasion, Outcome},
+    job::{ExitStatus, JobSpec, JobState, JobType, Occasion, Outcome},
     plan::{PlannedSlot, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
     resources::PropertyValue,
 };
@@ -504,4 +504,36 @@ fn settings_that_cannot_be_used_are_refused() {
         cluster.refused(&root(), change, RefusalCode::Invalid, words);
     }
     assert_eq!(cluster.state.settings().energy, Some(energy()), "the last good ones stay");
+}
+
+/// OAR-T-71: a job that leaves nodes asleep wakes the one of its command, and no other; it runs when that one is up.
+#[test]
+fn a_job_can_leave_the_nodes_asleep_that_it_holds() {
+    let mut cluster = asleep(cluster());
+    let mut spec = job(1, 1);
+    spec.components.extend(job(2, 4).components);
+    spec.components[1].launch = muster_schemas::job::Launch::default();
+    spec.types = vec![JobType::HandsOff];
+    let plain = JobSpec { types: vec![JobType::LeavesAsleep], ..job(1, 1) };
+    cluster.refused(&user("ada"), Command::Submit { jobs: vec![plain] }, RefusalCode::Invalid, "leaves nodes asleep");
+    spec.types.push(JobType::LeavesAsleep);
+    let (id, run) = (cluster.submit("ada", spec), cluster.state.next_run());
+    let mut placement = cluster.placement(&["node1"], 1);
+    placement.components.extend(cluster.placement(&["node2", "node3"], 4).components);
+    cluster.ok(&Actor::Planner, commit(vec![Start { job: id, placement }]));
+    assert_eq!(due(&mut cluster), wake(&["node1"]));
+    told(&mut cluster, DeliveryResult::Delivered);
+    cluster.hello("node1", "boot2", &[]);
+    let events = tick(&mut cluster);
+    assert!(events.contains(&Event::RunAwake { job: id, run }), "{events:?}");
+    let part = cluster.part(run, "node1");
+    cluster.ok(&executor("node1"), Command::NodeStarted { part });
+    assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Running);
+    cluster.pass(10_000);
+    assert_eq!(due(&mut cluster), []);
+    let phases = (phase(&cluster, "node2"), phase(&cluster, "node3"));
+    assert_eq!(phases, (Some(PowerPhase::Asleep), Some(PowerPhase::Asleep)));
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
+    cluster.assert_replays();
 }

@@ -27,6 +27,7 @@ use muster_schemas::{
     job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
     views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, TaskView},
+    walltimes::WalltimeAsked,
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -313,6 +314,7 @@ struct Altered {
     /// Its attributes; empty ones were removed.
     attributes: BTreeMap<String, String>,
     components: Vec<AlteredComponent>,
+    increase: Option<WalltimeAsked>,
 }
 
 /// The same for a component.
@@ -332,6 +334,7 @@ impl Altered {
         Self {
             attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             components: job.into_iter().flat_map(|job| job.components.iter()).map(AlteredComponent::of).collect(),
+            increase: job.and_then(Job::run).and_then(|run| state.walltime_asked(run)).copied(),
         }
     }
 
@@ -457,14 +460,14 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
     };
-    let dependencies = altered.standing();
+    let (dependencies, increase) = (altered.standing(), altered.increase);
     altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
     if redacted {
         redact(&mut spec);
     }
     let runs = app.reader.projection().read(|state| runs(history, state));
-    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history), dependencies })
+    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history), dependencies, increase })
 }
 
 pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {

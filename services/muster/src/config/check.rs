@@ -209,6 +209,7 @@ impl Checker<'_> {
                 }
             }
             (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
+            (Kind::Increases, DeValue::Table(table)) => check_increases(table),
             (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
         };
         match fits {
@@ -258,6 +259,28 @@ fn is_limits(table: &DeTable<'_>) -> bool {
         })
     };
     table.len() == 2 && is_amount("max_age_seconds") && is_amount("max_bytes")
+}
+
+fn check_increases(table: &DeTable<'_>) -> Result<(), String> {
+    for (key, value) in table {
+        let (key, value) = (key.get_ref().as_ref(), value.get_ref());
+        let is_count = || {
+            let number = value.as_integer();
+            let number = number.and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+            number.is_some_and(|number| number >= 0)
+        };
+        let is_list = || value.as_array().is_some_and(|list| list.iter().all(|entry| entry.get_ref().is_str()));
+        match key {
+            "max_seconds" | "min_walltime_seconds" | "apply_seconds" | "step_seconds" if is_count() => {}
+            "may_force" | "may_delay" if is_list() => {}
+            "max_seconds" | "min_walltime_seconds" | "apply_seconds" | "step_seconds" => {
+                return Err(format!("`{key}` is not a number of seconds"));
+            }
+            "may_force" | "may_delay" => return Err(format!("`{key}` is not a list of users")),
+            _ => return Err(format!("`{}` is not known: expected {}", values::shorten(key), Kind::Increases.range())),
+        }
+    }
+    Ok(())
 }
 
 /// `FILE:LINE:COLUMN` of a byte offset.

@@ -38,6 +38,8 @@ pub enum Kind {
     Route,
     /// How much is kept: a table of `max_age_seconds` and `max_bytes`.
     Limits,
+    /// What owners may lengthen: a table of seconds and of lists of users.
+    Increases,
 }
 
 impl Kind {
@@ -64,6 +66,10 @@ impl Kind {
             Self::NamedNumbers => "a table of whole numbers from 0".into(),
             Self::Route => "a table with `destinations`, `held_jobs`, `waiting_jobs` and `lifetime_seconds`".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
+            Self::Increases => {
+                "a table of `max_seconds`, `min_walltime_seconds`, `apply_seconds`, `step_seconds`, `may_force`, `may_delay`"
+                    .into()
+            }
         }
     }
 }
@@ -256,6 +262,18 @@ const CLUSTER: Section = Section {
             "End the runs inside a planning domain with the job that holds their resources.",
         ),
         key(
+            "reserved_nodes_wait_seconds",
+            from_to(0, 31_536_000),
+            "",
+            "A job with a fixed start waits this long for promised nodes that take no jobs, then starts without them; without it 300.",
+        ),
+        key(
+            "unlimited_fixed_starts",
+            Kind::Texts,
+            "[]",
+            "Users of whom any number of jobs with a fixed start may wait; of others, two.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -316,6 +334,11 @@ const QUEUES: Section = Section {
             "No job may ask for less, of `cores`, `nodes`, `gpus`, `memory_bytes`, `cpu_seconds` and `walltime_seconds`. What a job does not ask for at all is not compared.",
         ),
         key("most_asked", Kind::NamedNumbers, "{}", "No job may ask for more, in the same words."),
+            "walltime_increases",
+            Kind::Increases,
+            "",
+            "How far owners may lengthen the walltimes of their running jobs ([OAR](../oar.md#longer-walltimes)). Without it only operators may.",
+        ),
     ],
 };
 

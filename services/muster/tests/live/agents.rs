@@ -390,6 +390,35 @@ fn an_agent_quits_in_two_steps() {
     drop(agent);
 }
 
+/// OAR-R-20, OAR-R-18: a node that is silent is suspected and takes no job; it is trusted again when it answers, and takes the job.
+#[test]
+fn a_silent_node_is_suspected_until_it_answers() {
+    let site = Site::start("agent_lost_after_seconds = 4");
+    let home = site.home("home");
+    let states = |node: &str| {
+        let said = site.system.ok(&["oar", "oarnodes", "-s", node]);
+        let states = said.lines().skip(1).filter_map(|line| line.rsplit_once(": ").map(|(_, state)| state.to_owned()));
+        states.collect::<Vec<_>>()
+    };
+    let agent = site.agent("far1");
+    assert_eq!((states("far1"), states("far2")), (vec!["Alive".to_owned(); 2], vec!["Absent".to_owned(); 2]));
+    agent.signal(Signal::SIGKILL);
+    drop(agent);
+    site.system.wait_until("the node is suspected", || states("far1") == ["Suspected", "Suspected"]);
+    let job = site.submit(&["-d", &home, "echo trusted"]);
+    assert!(site.is(&job, "Waiting"), "a suspected node exists, and takes no job");
+    let agent = site.agent("far1");
+    site.wait(&job, "Terminated");
+    assert_eq!(states("far1"), ["Alive", "Alive"]);
+    assert_eq!(fs::read_to_string(format!("{home}/OAR.{job}.stdout")).unwrap(), "trusted\n");
+    let told = site.system.ok(&["oar", "oarnodes", "-e", "2026-01-01 00:00:00", "far1"]);
+    assert!(!told.is_empty(), "each change is an event");
+    // Only an operator gives a node up for good.
+    site.system.ok(&["oar", "oarnodesetting", "-s", "Dead", "-h", "far2"]);
+    assert_eq!(states("far2"), ["Dead", "Dead"]);
+    drop(agent);
+}
+
 /// OAR-K-01, OAR-K-06, OAR-K-07: jobs survive the end of their agent and of the gateway, and their ends and files arrive.
 #[test]
 fn jobs_survive_their_agent_and_the_gateway() {

@@ -144,3 +144,32 @@ fn reservations_are_promised_or_refused_and_kept() {
     site.ok("oardel 1");
     wait_for(&site, 2, "Running");
 }
+
+/// OAR-G-13, OAR-G-14, OAR-G-15: a reservation whose nodes are partly gone at its start waits as long as the site says, then starts on those
+/// that are there, and ends when it was to end.
+#[test]
+fn a_reservation_starts_on_the_nodes_that_are_there() {
+    let configuration = CONFIGURATION
+        .replace("[cluster]\n", "[cluster]\nreserved_nodes_wait_seconds = 3\nunlimited_fixed_starts = [\"root\"]\n");
+    let site = Site::on(System::stopped_in(Path::new("/var/tmp")), &configuration);
+    let (start, epoch) = in_seconds(&site, 8);
+    let command = "date +%s; sort -u $OAR_NODEFILE; sleep 600";
+    site.ok(&format!("oarsub -r '{start}' -l nodes=4,walltime=0:10 '{command}'"));
+    site.ok("oarnodesetting -s Suspected -h node2");
+    wait_for(&site, 1, "Running");
+    let said = || site.system.read("OAR.1.stdout");
+    site.system.wait_until("it says where it runs", || said().lines().count() == 4);
+    let text = said();
+    let (began, nodes) = text.split_once('\n').expect("two lines or more");
+    assert_eq!(nodes, "node1\nnode3\nnode4\n");
+    assert!(began.parse::<i64>().is_ok_and(|began| began >= epoch + 3), "it has waited: {began} {epoch}");
+    let json: serde_json::Value = serde_json::from_str(&site.ok("oarstat -J -j 1")).expect("JSON");
+    let walltime = json["1"]["walltime"].as_i64().expect("it has one");
+    assert!(walltime <= 597, "its end stays what it was: {walltime}");
+    let record = site.system.ok(&["job", "events", "1", "--json"]);
+    assert!(record.contains("missing_nodes"), "{record}");
+    let later = in_seconds(&site, 7200).0;
+    for _ in 0..3 {
+        site.ok(&format!("oarsub -r '{later}' -l core=1,walltime=0:0:10 true"));
+    }
+}

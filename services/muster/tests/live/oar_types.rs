@@ -23,7 +23,7 @@ fn shown(site: &Site, job: u64, what: &str) -> String {
     line.unwrap_or_else(|| panic!("no {what}:\n{full}"))
 }
 
-/// OAR-T-50, OAR-T-60, OAR-T-61, OAR-S-02: the command runs on the host that the queue names, the job's nodes are its own and do
+/// OAR-T-50, OAR-T-60, OAR-T-61, OAR-S-02, OAR-C-08, OAR-C-09: the command runs on the host that the queue names, the job's nodes are its own and do
 /// nothing; without such a host the first node runs it.
 #[test]
 fn commands_run_apart_from_the_nodes_of_their_jobs() {
@@ -36,6 +36,9 @@ fn commands_run_apart_from_the_nodes_of_their_jobs() {
     assert_eq!(shown(&site, 1, "assigned_hostnames"), "node1+node2");
     assert_eq!(shown(&site, 1, "assigned_resources"), "1+2+3+4+5+6+7+8");
     assert_eq!(shown(&site, 1, "types"), "cosystem");
+    assert_eq!(shown(&site, 1, "queue"), "default", "not that of the host of its command");
+    let table = site.ok("oarstat");
+    assert!(table.lines().any(|row| row.starts_with("1 ") && row.trim().ends_with(" default")), "{table}");
     assert_eq!(site.fails("oarhold -r 1").0, 2);
     let (status, error) = site.fails("OAR_JOB_ID=1 oarsh node2 true");
     assert!(status == 255 && error.contains("starts nothing there"), "{error}");

@@ -77,7 +77,7 @@ fn properties_of_resources_are_printed_by_key() {
     assert!(site.fails("oarprint host").1.contains("no input data available"));
 }
 
-/// OAR-G-16: less walltime is given at once, more as far as nobody is delayed; the rest is told.
+/// OAR-G-16: less walltime is given at once, more as far as nobody is delayed; the rest stays pending until nobody waits.
 #[test]
 fn walltimes_of_running_jobs_change() {
     let site = site();
@@ -92,17 +92,30 @@ fn walltimes_of_running_jobs_change() {
     assert_eq!(site.ok("oarwalltime 1 +1:0"), "Accepted: the walltime of job 1 is 2:30:0.\n");
     let status = site.ok("oarwalltime 1");
     assert!(status.contains("  Current walltime:      2:30:0\n"), "{status}");
+    assert!(status.contains("  Already granted:        1:0:0\n"), "{status}");
+    assert!(status.contains("  Pending/unsatisfied:    0:0:0\n"), "{status}");
     // Somebody waits for the end of the job.
     site.ok("oarsub -l nodes=4,walltime=1 true");
     site.system.wait_until("its start is known", || !site.ok("oarstat -f -j 2").contains("no prediction"));
-    let said = site.ok("oarwalltime 1 +1");
-    assert!(said.contains("is 2:30:0; 1:0:0 more would delay the next job"), "{said}");
-    assert_eq!(walltime(1), Some(9000));
-    assert!(site.ok("oarwalltime 1").contains("  Possible increase:      0:0:0\n"));
-    assert_eq!(site.ok("oarwalltime --delay-next-jobs 1 +1"), "Accepted: the walltime of job 1 is 3:30:0.\n");
-    assert_eq!(walltime(1), Some(12_600));
+    let said = site.ok("oarwalltime --whole 1 +1");
+    assert_eq!(said, "Accepted: the walltime of job 1 is 2:30:0; 1:0:0 more stay pending until they delay no job.\n");
+    let status = site.ok("oarwalltime 1");
+    assert!(status.contains("  Possible increase:      0:0:0\n"), "{status}");
+    assert!(status.contains("  Pending/unsatisfied:    1:0:0 (whole)\n"), "{status}");
+    // It is granted when the other one is gone.
+    site.ok("oardel 2");
+    site.system.wait_until("the rest is granted", || walltime(1) == Some(12_600));
+    assert!(site.ok("oarwalltime 1").contains("  Already granted:        2:0:0\n"));
+    site.ok("oarsub -l nodes=4,walltime=1 true");
+    site.system.wait_until("its start is known", || !site.ok("oarstat -f -j 3").contains("no prediction"));
+    assert!(site.ok("oarwalltime 1 +1").contains("1:0:0 more stay pending"));
+    assert_eq!(site.ok("oarwalltime 1 +0"), "Accepted: the walltime of job 1 is 3:30:0.\n");
+    assert!(site.ok("oarwalltime 1").contains("  Pending/unsatisfied:    0:0:0\n"));
+    let forced = site.ok("oarwalltime --force --delay-next-jobs 1 +1");
+    assert_eq!(forced, "Accepted: the walltime of job 1 is 4:30:0.\n");
+    assert_eq!(walltime(1), Some(16_200));
     for (line, status, text) in [
-        ("oarwalltime 2 +1", 1, "is not running"),
+        ("oarwalltime 3 +1", 1, "is not running"),
         ("oarwalltime 77", 2, "77"),
         ("oarwalltime 1 much", 4, "expected a walltime"),
         ("oarwalltime", 4, "usage"),

@@ -9,7 +9,11 @@ use crate::{
     queue::Place,
 };
 use muster_domain::fixed::FixedTime;
-use muster_schemas::{JobId, Timestamp, job::WaitReason, resources::Alternative};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::WaitReason,
+    resources::{Alternative, Placement},
+};
 use std::sync::Arc;
 
 impl Engine {
@@ -79,16 +83,16 @@ impl Engine {
         }
     }
 
-    /// Starts the job on its promised nodes once all of them take jobs and the resources are free.
+    /// Starts the job on its promised nodes once all of them take jobs and the resources are free. If some do not, it starts
+    /// on the others after a while (OAR-G-13).
     fn start_fixed(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
         let (id, Some(slot)) = (entry.id, entry.slot.clone()) else { return };
         if slot.start > cycle.now {
             return cycle.wake_at(slot.start);
         }
-        let is_available = |node| self.machine.node(node).is_some_and(|node| node.is_available);
-        if !slot.placement.shares().all(|share| is_available(share.node))
-            || self.policy.starts_nothing.is_some()
+        let Some(there) = self.there(cycle, &slot) else { return };
+        if self.policy.starts_nothing.is_some()
             || self.is_shut(cycle, entry)
             || !self.queues_start(place)
             || cycle.is_full(self.policy.max_starts)
@@ -101,8 +105,7 @@ impl Engine {
         let demand = self.classes.get(class).demand.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
-        let redeemed =
-            self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &slot.placement, cycle.now));
+        let redeemed = self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &there, cycle.now));
         match redeemed {
             Some(placement) => {
                 let left = self.fixed_time(place).map(|time| time.seconds_left(cycle.now));
@@ -112,6 +115,25 @@ impl Engine {
             }
             None => self.machine.take(&demand, &slot.placement, promise),
         }
+    }
+
+    /// The promised nodes on which a job may start now: all of them, or those that take jobs once it has waited long enough
+    /// for the others. `None` while it waits.
+    fn there(&self, cycle: &mut Cycle, slot: &Slot) -> Option<Placement> {
+        let is_available = |node| self.machine.node(node).is_some_and(|node| node.is_available);
+        let mut there = Placement::clone(&slot.placement);
+        if there.shares().all(|share| is_available(share.node)) {
+            return Some(there);
+        }
+        let patience = i64::from(self.settings.reserved_nodes_patience());
+        let late = slot.start.plus_seconds(patience);
+        if cycle.now < late {
+            cycle.wake_at(late);
+            return None;
+        }
+        // Each component needs a node: one without any is not started at all.
+        there.components.iter_mut().for_each(|placed| placed.shares.retain(|share| is_available(share.node)));
+        there.components.iter().all(|placed| !placed.shares.is_empty()).then_some(there)
     }
 }
 

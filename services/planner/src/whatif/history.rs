@@ -200,6 +200,8 @@ impl History {
                 let jobs = JobSelection::Component { job: *job, component: *component };
                 What::Command(Command::Release { jobs, holds: *holds })
             }
+            // What is granted at once follows from what was asked for.
+            Event::JobModified { change, .. } if change.increase.and(change.walltime_seconds).is_some() => return None,
             Event::JobModified { job, change } if is_user => {
                 What::Command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })
             }

@@ -1023,6 +1023,15 @@ proptest! {
             assert_nobody_is_forgotten(&world);
         }
     }
+
+/// An operator moves a running job to a class, whatever its limits are.
+fn reclass_running(world: &mut World, at: prop::sample::Index, class: &str) {
+    let running: Vec<JobId> = world.state().runs().map(|run| run.job).collect();
+    if running.is_empty() {
+        return;
+    }
+    let jobs = JobSelection::Ids(vec![running[at.index(running.len())]]);
+    world.command(&Actor::Ledger, Command::ChangeClass { jobs, class: class.into() }).expect("operators may");
 }
 
 proptest! {
@@ -1069,6 +1078,45 @@ proptest! {
                 if !has(pick) {
                     assert_within(used, &pick(limits), &name);
                 }
+            }
+        }
+    }
+
+    /// OAR-T-26, SL-C-36: an operator may move running jobs into a class that is full. The class then has more than it may, and
+    /// no plan starts anything more there until it has room; plans stay those that a planner makes anew, and none is refused.
+    #[test]
+    fn nothing_more_starts_in_a_class_that_an_operator_has_filled(
+        of_normal in limits(),
+        of_high in limits(),
+        policy in select(vec!["fcfs", "easy", "conservative"]),
+        steps in prop::collection::vec(steps(), 1..25),
+    ) {
+        let changes = vec![
+            class("normal", 0, of_normal.clone()),
+            class("high", 5, of_high.clone()),
+            class("unlimited", 1, UseLimits::default()),
+        ];
+        let mut world = world(settings(), changes);
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        for step in &steps {
+            match step {
+                Step::Reclass(at, to) => reclass_running(&mut world, *at, to),
+                step => happen(&mut world, step),
+            }
+            let before = in_use(&world, true);
+            world.settle();
+            for (whose, after) in in_use(&world, true) {
+                let limits = match whose.0.as_str() { "normal" => &of_normal, "high" => &of_high, _ => continue };
+                let bounds = if whose.1.is_some() { &limits.each_user } else { &limits.together };
+                let had = before.get(&whose).copied().unwrap_or_default();
+                let allowed = |most: Option<u64>, had: u64| most.map(|most| most.max(had));
+                let raised = Bounds {
+                    running_jobs: allowed(bounds.running_jobs, had.jobs),
+                    cores: allowed(bounds.cores, had.cores),
+                    nodes: allowed(bounds.nodes, had.nodes),
+                    ..Bounds::default()
+                };
+                assert_within(after, &raised, &whose.0);
             }
         }
     }

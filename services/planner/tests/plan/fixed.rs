@@ -114,6 +114,33 @@ fn a_promise_outlives_the_loss_of_its_node() {
     }
 }
 
+/// OAR-G-13: after 300 seconds it starts on the promised nodes that are there, and keeps its end.
+#[test]
+fn a_promise_is_kept_on_the_nodes_that_are_there() {
+    for policy in POLICIES {
+        let mut world = World::new(vec![node("n1", 4, 8), node("n2", 4, 8)]);
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        let start = world.state().time().plus_seconds(100);
+        let reserved = world.submit(from(start, 8, 1000, None));
+        world.settle();
+        world.drain(&["n1"]);
+        world.pass(200, reserved);
+        assert!(world.settle().is_empty(), "{policy}: it waits for its node");
+        let wake = world.plan().next_wake.expect("it is to look again");
+        assert_eq!(wake, start.plus_seconds(300), "{policy}");
+        world.pass(wake.micros_since(world.state().time()) / 1_000_000 + 1, reserved);
+        assert_eq!(world.settle(), [reserved], "{policy}");
+        assert_eq!(world.shares(reserved).len(), 1, "{policy}");
+        let run = world.state().job(reserved).and_then(|job| job.run()).and_then(|run| world.state().run(run));
+        let end = muster_planner::projection::expected_end(world.state().job(reserved).unwrap(), run.unwrap());
+        assert!(end <= start.plus_seconds(1001), "{policy}: {end} is not the promised end");
+        // What is left is used again.
+        let next = world.submit(lasting(4, 100));
+        world.end(reserved);
+        assert_eq!(world.settle(), [next], "{policy}");
+    }
+}
+
 /// OAR-T-41: a reservation may share; later jobs of the same user run inside it.
 #[test]
 fn later_jobs_run_inside_a_reservation_that_shares() {

@@ -38,7 +38,7 @@ const FAIR: &str = "fair share is a policy: `muster config policies` lists those
 const AGENTS: &str = "agents that pull have settings of their own, see the chapter on OAR";
 const FILES: &str = "scripts before and after jobs are settings of the executors, see the chapter on operation";
 const MAIL: &str = "mail is set in [notifier]";
-const CHANGES: &str = "operators lengthen walltimes, owners shorten them";
+const CHANGES: &str = "walltime_increases of each queue says how far owners lengthen the walltimes of running jobs";
 const FRONT: &str = "front hosts of jobs are settings of their own, see the chapter on OAR";
 const FAST: &str = "the planner plans as often as something changes";
 
@@ -86,15 +86,15 @@ const KEYS: &[(&str, Meaning)] = &[
     ("SCHEDULER_LOG_DECISIONS", Nothing),
     ("SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION", Usual("0", "classes say who makes way for whom")),
     ("SCHEDULER_TOKEN_SCRIPTS", Advice("[licences] has floating things that jobs share")),
-    ("RESERVATION_WAITING_RESOURCES_TIMEOUT", Usual("300", "reservations are promised by operators")),
+    ("RESERVATION_WAITING_RESOURCES_TIMEOUT", Usual("300", "reserved_nodes_wait_seconds of [cluster]")),
     ("MAX_CONCURRENT_JOBS_STARTING_OR_TERMINATING", Advice("starts are not limited")),
     ("WALLTIME_CHANGE_ENABLED", Advice(CHANGES)),
-    ("WALLTIME_MAX_INCREASE", Advice(CHANGES)),
-    ("WALLTIME_MIN_FOR_CHANGE", Advice(CHANGES)),
-    ("WALLTIME_CHANGE_APPLY_TIME", Advice(CHANGES)),
-    ("WALLTIME_INCREMENT", Advice(CHANGES)),
-    ("WALLTIME_ALLOWED_USERS_TO_FORCE", Advice(CHANGES)),
-    ("WALLTIME_ALLOWED_USERS_TO_DELAY_JOBS", Advice(CHANGES)),
+    ("WALLTIME_MAX_INCREASE", Advice("write max_seconds in walltime_increases of each queue")),
+    ("WALLTIME_MIN_FOR_CHANGE", Advice("write min_walltime_seconds in walltime_increases of each queue")),
+    ("WALLTIME_CHANGE_APPLY_TIME", Advice("write apply_seconds in walltime_increases of each queue")),
+    ("WALLTIME_INCREMENT", Advice("write step_seconds in walltime_increases of each queue")),
+    ("WALLTIME_ALLOWED_USERS_TO_FORCE", Advice("write may_force in walltime_increases of each queue")),
+    ("WALLTIME_ALLOWED_USERS_TO_DELAY_JOBS", Advice("write may_delay in walltime_increases of each queue")),
     ("SCHEDULER_NODE_MANAGER_WAKE_UP_CMD", Advice(ENERGY)),
     ("SCHEDULER_NODE_MANAGER_SLEEP_CMD", Advice(ENERGY)),
     ("SCHEDULER_NODE_MANAGER_IDLE_TIME", Usual("600", ENERGY)),

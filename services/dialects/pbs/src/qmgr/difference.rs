@@ -48,9 +48,10 @@ struct Loss(bool);
 
 impl Loss {
     /// A value that may be missing.
-    fn optional<T: Copy + PartialEq>(&mut self, before: Option<T>, after: Option<T>) -> Option<T> {
+    fn optional<T: PartialEq>(&mut self, before: Option<T>, after: Option<T>) -> Option<T> {
         self.0 |= before.is_some() && after.is_none();
-        after.filter(|_| before != after)
+        let is_same = before == after;
+        after.filter(|_| !is_same)
     }
 
     /// A value that may be missing, and is not small.
@@ -82,6 +83,7 @@ fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpec
         route: loss.boxed(before.route.as_ref(), after.route.as_ref()),
         least_asked: changed(&before.least_asked, &after.least_asked),
         most_asked: changed(&before.most_asked, &after.most_asked),
+        walltime_increases: loss.optional(before.walltime_increases.clone(), after.walltime_increases.clone()),
     }
 }
 
@@ -121,5 +123,8 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         energy: after.energy.clone().filter(|_| before.energy != after.energy),
         quotas: None,
         ends_domain_jobs: changed(&before.ends_domain_jobs, &after.ends_domain_jobs),
+        reserved_nodes_wait_seconds: loss
+            .optional(before.reserved_nodes_wait_seconds, after.reserved_nodes_wait_seconds),
+        unlimited_fixed_starts: changed(&before.unlimited_fixed_starts, &after.unlimited_fixed_starts),
     }
 }

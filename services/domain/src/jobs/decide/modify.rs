@@ -24,7 +24,7 @@ use crate::{
     },
     sharing::Sharing,
     state::State,
-    validate,
+    validate, walltimes,
 };
 use muster_schemas::{
     Timestamp,
@@ -47,10 +47,11 @@ pub(crate) fn modify(
         let changes = match target {
             Target::Task(array, index) => changed_task(access, &mut moves, array, index, &change)?,
             Target::Component(job, component) => {
-                changed_job(access, &mut moves, job, &JobChange { component: Some(component), ..change.clone() })?
+                let change = JobChange { component: Some(component), ..change.clone() };
+                changed_job(access, &mut moves, job, &change, now)?
             }
             Target::Array(job) => changed_array(access, &mut moves, job, &change)?,
-            Target::Job(job) => changed_job(access, &mut moves, job, &change)?,
+            Target::Job(job) => changed_job(access, &mut moves, job, &change, now)?,
         };
         let effective = |change: JobChange| JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
         let modified = |change| Event::JobModified { job: target.id(), change: Arc::new(effective(change)) };
@@ -207,7 +208,13 @@ fn require_same_name(job: &Job, change: &JobChange) -> Result<(), Refusal> {
     }
 }
 
-fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
+fn changed_job(
+    access: &Access,
+    moves: &mut Moves,
+    job: &Job,
+    change: &JobChange,
+    now: Timestamp,
+) -> Result<Vec<JobChange>, Refusal> {
     if change.max_running.is_some() {
         return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
     }
@@ -215,6 +222,10 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
         return Err(conflict(format!("job {} is over", job.id)));
     }
     require_same_name(job, change)?;
+    if let Some(increase) = &change.increase {
+        walltimes::decide::require_alone(change)?;
+        return walltimes::decide::ask(access, job, increase, now);
+    }
     if job.is_waiting() {
         fixed::decide::require_kept(job, change)?;
         if job.attempts == 0 {
@@ -259,6 +270,7 @@ fn changed_waiting(
     job: &Job,
     change: &JobChange,
 ) -> Result<Vec<JobChange>, Refusal> {
+    walltimes::decide::require_running(job, change)?;
     require_number(job, change.component)?;
     let is_entering = job.filters.as_ref().is_some_and(|filters| filters.entry != Entry::Entered);
     if is_entering && !is_beside_the_description(change) {

@@ -7,7 +7,7 @@ use crate::{
     nodes::{self, Node, state::gpu_count},
     power, quotas, staging,
     state::State,
-    validate,
+    validate, walltimes,
 };
 use muster_schemas::{
     NodeId,
@@ -134,6 +134,9 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     for user in settings.operators.iter().chain(&settings.administrators) {
         validate::name("operators and administrators", user)?;
     }
+    for user in &settings.unlimited_fixed_starts {
+        validate::name("unlimited_fixed_starts", user)?;
+    }
     settings.energy.as_ref().map_or(Ok(()), power::validate::energy)?;
     let at_least_one = [
         ("node_lost_after_seconds", settings.node_lost_after_seconds),
@@ -153,6 +156,7 @@ fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
     queue.max_walltime_seconds.map_or(Ok(()), validate::walltime)?;
     queue.route.as_deref().map_or(Ok(()), |route| validate_route(&queue.name, route))?;
     validate_asked(queue)?;
+    queue.walltime_increases.as_ref().map_or(Ok(()), walltimes::validate::increases)?;
     match (queue.default_walltime_seconds, queue.max_walltime_seconds) {
         (Some(default), Some(longest)) if default > longest => Err(invalid(format!(
             "queue `{}`: default_walltime_seconds {default} is more than max_walltime_seconds {longest}",

@@ -280,7 +280,9 @@ impl<'a> Plan<'a> {
         let change = |queue| Arc::new(JobChange { queue: Some(queue), ..JobChange::default() });
         let mut events: Vec<Event> =
             goes_to.map(|queue| Event::JobModified { job: id, change: change(queue) }).into_iter().collect();
-        events.extend(fixed::decide::shortened(job, self.now));
+        let missing = fixed::decide::missing_nodes(self.state, job, &placement, self.now);
+        let missing: Vec<String> = missing.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
+        events.extend(fixed::decide::shortened(job, self.now, &missing));
         events.push(Event::RunAllocated { job: id, run, placement: Arc::new(placement) });
         if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
             events.push(Event::RunBackfilled { job: id, run });

@@ -1,6 +1,7 @@
 //! Whether a placement is possible: the nodes are suitable and free, and the amounts are sufficient.
 
 use crate::{
+    fixed,
     jobs::{Component, Job},
     nodes::{self, Licence, Node, Spare, state::gpu_count},
     planning::decide::plan::Plan,
@@ -25,13 +26,16 @@ impl Plan<'_> {
         self.check_nodes(job, placement)?;
         self.check_domain_end(job, placement)?;
         tasks::decide::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
+        let is_rest = !fixed::decide::missing_nodes(self.state, job, placement, self.now).is_empty();
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
             let alternative = alternative.ok_or("the alternative does not exist")?;
             self.check_component((job, component), alternative, placed, None)?;
-            check_amounts(self.state, alternative, placed)?;
-            check_row(self.state, alternative, placed)?;
+            if !is_rest {
+                check_amounts(self.state, alternative, placed)?;
+                check_row(self.state, alternative, placed)?;
+            }
             self.check_reservations(job, component, placed)?;
             for (name, count) in &alternative.licences {
                 *licences.entry(name).or_default() += u64::from(*count);
