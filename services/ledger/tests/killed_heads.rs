@@ -382,7 +382,7 @@ impl Reports {
             let is_so = |(name, role): &(&str, LedgerRole)| {
                 let report = self.last.get(*name);
                 report.is_some_and(|report| {
-                    report.role == *role && (*role == LedgerRole::Stopped || report.lag == Some(0))
+                    report.role == *role && (*role == LedgerRole::Stopped || report.lag.is_some())
                 })
             };
             if roles.iter().all(is_so) {

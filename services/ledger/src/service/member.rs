@@ -48,6 +48,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const MAX_PAGE_BYTES: usize = 4 << 20;
 /// How often a ledger that leads looks which server leads the stream.
 const STEER_EVERY: Duration = Duration::from_secs(10);
+/// A ledger that lacks no more messages than this has caught up.
+const FEW_MESSAGES: u64 = 16;
 /// How often a ledger that has not read everything yet asks the stream for its end.
 const ASK_FOR_LAG_EVERY: Duration = Duration::from_secs(1);
 /// How often a stream that cannot be reached is asked again at the start.
@@ -342,6 +344,8 @@ impl Progress {
             (self.has_caught_up, self.lag, self.asked) = (true, Some(0), Some(now));
         } else if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= ASK_FOR_LAG_EVERY) {
             (self.lag, self.asked) = (standby.lag(), Some(now));
+            // Under load there is always something on its way.
+            self.has_caught_up |= self.lag.is_some_and(|lag| lag <= FEW_MESSAGES);
         }
         let role = if self.has_caught_up { LedgerRole::Standby } else { LedgerRole::Joining };
         Standing { role, epoch: standby.epoch(), lag: self.lag }
