@@ -48,6 +48,8 @@ pub struct QueueSpec {
     pub least_asked: BTreeMap<String, u64>,
     /// What a job of it asks for at most, in the same way.
     pub most_asked: BTreeMap<String, u64>,
+    /// How far owners may lengthen the walltimes of their running jobs; `None` means not at all (OAR-G-16).
+    pub walltime_increases: Option<WalltimeIncreases>,
 }
 
 /// What jobs ask for, as the limits of queues name it: amounts over all nodes, seconds, bytes.
@@ -65,8 +67,6 @@ pub struct Route {
     pub waiting_jobs: bool,
     /// How long a job may wait for a queue that takes it, in seconds: then it ends. `None` for no limit.
     pub lifetime_seconds: Option<u64>,
-    /// How far owners may lengthen the walltimes of their running jobs; `None` means not at all (OAR-G-16).
-    pub walltime_increases: Option<WalltimeIncreases>,
 }
 
 impl Default for QueueSpec {

@@ -109,6 +109,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         Command::Submit { .. }
         | Command::SubmitDocument { .. }
         | Command::ConfigureJob { .. }
+        | Command::HandOver { .. }
         | Command::EnterJob { .. }
         | Command::Configure { .. }
         | Command::DrainNodes { .. }

@@ -334,6 +334,7 @@ const QUEUES: Section = Section {
             "No job may ask for less, of `cores`, `nodes`, `gpus`, `memory_bytes`, `cpu_seconds` and `walltime_seconds`. What a job does not ask for at all is not compared.",
         ),
         key("most_asked", Kind::NamedNumbers, "{}", "No job may ask for more, in the same words."),
+        key(
             "walltime_increases",
             Kind::Increases,
             "",

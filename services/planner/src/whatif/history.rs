@@ -47,7 +47,11 @@ pub(super) enum What {
     /// It happens whatever the state is.
     Event(Event),
     /// Its result depends on the state.
-    Command(Command),
+    Command(Box<Command>),
+}
+
+fn command(command: Command) -> What {
+    What::Command(Box::new(command))
 }
 
 /// The log's facts about a job.
@@ -183,43 +187,41 @@ impl History {
                 intake: None,
             }),
             Event::ReservationRemoved { .. } if is_user => What::Event(event.clone()),
-            Event::NodeLost { node, reason } => {
-                What::Command(Command::NodeSilent { node: *node, reason: reason.clone() })
-            }
+            Event::NodeLost { node, reason } => command(Command::NodeSilent { node: *node, reason: reason.clone() }),
             Event::JobHeld { job, holds, reason } if is_user => {
-                What::Command(Command::Hold { jobs: only(*job), holds: *holds, reason: reason.clone() })
+                command(Command::Hold { jobs: only(*job), holds: *holds, reason: reason.clone() })
             }
             Event::JobReleased { job, holds } if is_user => {
-                What::Command(Command::Release { jobs: only(*job), holds: *holds })
+                command(Command::Release { jobs: only(*job), holds: *holds })
             }
             Event::ComponentHeld { job, component, holds, reason } if is_user => {
                 let jobs = JobSelection::Component { job: *job, component: *component };
-                What::Command(Command::Hold { jobs, holds: *holds, reason: reason.clone() })
+                command(Command::Hold { jobs, holds: *holds, reason: reason.clone() })
             }
             Event::ComponentReleased { job, component, holds } if is_user => {
                 let jobs = JobSelection::Component { job: *job, component: *component };
-                What::Command(Command::Release { jobs, holds: *holds })
+                command(Command::Release { jobs, holds: *holds })
             }
             // What is granted at once follows from what was asked for.
             Event::JobModified { change, .. } if change.increase.and(change.walltime_seconds).is_some() => return None,
             Event::JobModified { job, change } if is_user => {
-                What::Command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })
+                command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })
             }
             Event::ClassChanged { job, component, class } if is_user => {
                 let jobs = match component {
                     Some(component) => JobSelection::Component { job: *job, component: *component },
                     None => only(*job),
                 };
-                What::Command(Command::ChangeClass { jobs, class: class.clone() })
+                command(Command::ChangeClass { jobs, class: class.clone() })
             }
             Event::JobFinished { job, outcome: Outcome::Cancelled } if is_user && self.waits(*job) => {
-                What::Command(Command::Cancel { jobs: only(*job) })
+                command(Command::Cancel { jobs: only(*job) })
             }
             Event::TasksFinished { job, indices, outcome: Outcome::Cancelled } if is_user => {
-                What::Command(Command::Cancel { jobs: JobSelection::Ids(tasks(*job, indices)) })
+                command(Command::Cancel { jobs: JobSelection::Ids(tasks(*job, indices)) })
             }
             Event::JobRequeued { job, .. } if is_user && !self.ended_just_now(*job, record.time) => {
-                What::Command(Command::Requeue { jobs: only(*job), hold: false, delay_seconds: 0 })
+                command(Command::Requeue { jobs: only(*job), hold: false, delay_seconds: 0 })
             }
             _ => return None,
         })

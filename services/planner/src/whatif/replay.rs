@@ -302,12 +302,18 @@ impl<'h> Cluster<'h> {
             What::Event(Event::PolicySet { .. }) if !self.follows_log => {}
             What::Event(event) if self.is_possible(event) => self.apply(&input.actor, event.clone()),
             What::Event(event) => self.deferred.push(event.clone()),
-            What::Command(Command::Cancel { jobs: JobSelection::Ids(ids) }) => self.cancel(&input.actor, ids),
-            What::Command(command @ Command::NodeSilent { .. }) => {
+            What::Command(command) => self.take_in_command(&input.actor, command),
+        }
+    }
+
+    fn take_in_command(&mut self, actor: &Arc<Actor>, command: &Command) {
+        match command {
+            Command::Cancel { jobs: JobSelection::Ids(ids) } => self.cancel(actor, ids),
+            Command::NodeSilent { .. } => {
                 let _ = self.decide(&ledger(), command.clone());
             }
-            What::Command(command) => {
-                let is_refused = self.decide(&input.actor, command.clone()).is_err();
+            _ => {
+                let is_refused = self.decide(actor, command.clone()).is_err();
                 self.result.notes.refused_commands += u64::from(is_refused);
             }
         }

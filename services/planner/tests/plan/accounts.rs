@@ -1023,6 +1023,7 @@ proptest! {
             assert_nobody_is_forgotten(&world);
         }
     }
+}
 
 /// An operator moves a running job to a class, whatever its limits are.
 fn reclass_running(world: &mut World, at: prop::sample::Index, class: &str) {

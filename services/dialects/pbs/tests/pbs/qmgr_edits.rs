@@ -61,6 +61,10 @@ fn cluster() -> ClusterConfig {
         attributes: [("pbs.created", "2"), ("pbs.max_group_run", "5"), ("pbs.resources_max.mem", "2gb")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
+        route: None,
+        least_asked: BTreeMap::new(),
+        most_asked: BTreeMap::new(),
+        walltime_increases: None,
     };
     let properties = [
         ("fast".to_owned(), PropertyValue::Flag(true)),

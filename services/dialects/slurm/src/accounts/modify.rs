@@ -73,13 +73,14 @@ fn set_association(pairs: &[&(String, String)], spec: &mut AssociationSpec) -> R
     })
 }
 
+/// A word and its value.
+type Pair = (String, String);
+
 /// Whether pairs begin the use of what they are about again from nothing, and the other pairs.
 ///
 /// # Errors
 /// The message, if the use should be anything but 0.
-fn without_usage<'p>(
-    pairs: impl Iterator<Item = &'p (String, String)>,
-) -> Result<(bool, Vec<&'p (String, String)>), String> {
+fn without_usage<'p>(pairs: impl Iterator<Item = &'p Pair>) -> Result<(bool, Vec<&'p Pair>), String> {
     let (usage, others): (Vec<_>, Vec<_>) =
         pairs.partition(|(key, _)| key.len() >= 7 && "rawusage".starts_with(&**key));
     match usage.iter().find(|(_, value)| value != "0") {
