@@ -467,7 +467,8 @@ fn is_suspended(world: &World, job: JobId) -> bool {
 }
 
 /// A run whose class says so is suspended to make way: the other starts on its cores, and it continues when that ends.
-/// Nobody else gets its cores but another job that it makes way for, which gets them without it continuing in between.
+/// Nobody new gets its cores but another job that it makes way for, which gets them without it continuing in between, and
+/// jobs that start together with that one on what it leaves.
 #[test]
 fn a_run_that_makes_way_is_suspended_and_continues_afterwards() {
     let mut world = suspending();
@@ -483,15 +484,19 @@ fn a_run_that_makes_way_is_suspended_and_continues_afterwards() {
     assert_eq!(quiet(&mut world), []);
     world.end(urgent);
     assert!(is_suspended(&world, low));
-    assert_eq!(quiet(&mut world), [again], "the other job finds the cores taken that the run wants back");
+    assert_eq!(quiet(&mut world), [again, late]);
+    let later = of_class(&mut world, "normal", 1);
+    assert_eq!(quiet(&mut world), [], "the other job finds the cores taken that the run wants back");
     assert!(is_suspended(&world, low));
     let run = world.state().job(low).and_then(|job| job.run()).expect("it keeps its run");
     assert!(world.state().run(run).is_some_and(|run| run.suspension != Suspension::Resumed), "it never continued");
     world.end(again);
     assert_eq!(quiet(&mut world), []);
+    world.end(late);
+    assert_eq!(quiet(&mut world), []);
     assert_eq!(state_of(&world, low), JobState::Running);
     world.end(low);
-    assert_eq!(quiet(&mut world), [late]);
+    assert_eq!(quiet(&mut world), [later]);
 }
 
 /// A suspended run keeps its memory: nobody is suspended for a job that needs it.

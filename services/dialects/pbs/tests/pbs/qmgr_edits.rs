@@ -58,12 +58,12 @@ fn cluster() -> ClusterConfig {
         max_running_jobs: Some(64),
         max_running_jobs_per_user: Some(2),
         max_jobs: Some(1_000),
-        attributes: [("pbs.created", "2"), ("pbs.max_group_run", "5"), ("pbs.resources_max.mem", "2gb")]
+        attributes: [("pbs.created", "2"), ("pbs.max_group_run", "5")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         route: None,
         least_asked: BTreeMap::new(),
-        most_asked: BTreeMap::new(),
+        most_asked: [("memory_bytes".to_owned(), 2 << 30)].into(),
         walltime_increases: None,
     };
     let properties = [
