@@ -158,7 +158,7 @@ impl ClusterSettings {
     /// Three times the period of an agent.
     pub const AGENT_LOST_AFTER_SECONDS: u32 = 90;
 
-    /// As long as OAR waits.
+    /// How long reservations wait for nodes that are gone, unless the site says otherwise.
     pub const RESERVED_NODES_WAIT_SECONDS: u32 = 300;
 
     /// How long a node may be silent before it is lost, in seconds.

@@ -5,13 +5,12 @@ use crate::{
     Config, Reload, cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
-    script::{self, Action, Asked, Code, Done, FromScript, Refusal, Script, Trigger, picture},
+    script::{self, Action, Asked, Code, Done, FromScript, IN_ORDER, Refusal, Script, Trigger, picture},
     standby::Standby,
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
-use muster_pbs_script::trigger::IN_ORDER;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,

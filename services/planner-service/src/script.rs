@@ -15,7 +15,7 @@ pub(crate) use muster_pbs_script::{
     policy_word::ProgramWord,
     scheduler::Setup,
     state_site::hosts_of,
-    trigger::Command as Trigger,
+    trigger::{Command as Trigger, IN_ORDER},
 };
 pub(crate) use note::note;
 pub(crate) use outcome::{log, reasons, start_of};

@@ -166,7 +166,7 @@ fn jobs_are_ordered_by_what_their_accounts_have_used() {
     assert_eq!(site.system.read("order"), "first\nsecond\n");
     // What was used by an account and all below it is forgotten.
     let used = |account: &str| site.ok(&format!("sshare -nP -U -A {account} -o rawusage"));
-    let modified = " Modified account associations...\n  C = alpha      A = bio\n";
+    let modified = " Modified account associations...\n  C = alpha      A = bio of root\n";
     assert_eq!(site.ok("sacctmgr -i modify account bio set rawusage=0").trim_end(), modified.trim_end());
     assert_eq!(used("bio"), "0\n");
     assert_ne!(used("phy"), "0\n");
