@@ -49,7 +49,9 @@ impl Cluster {
 
     pub fn muster(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.muster);
-        command.args(words).arg("--data").arg(self.folder.path().join("data")).current_dir(self.folder.path());
+        let data = self.folder.path().join("data");
+        // Behind `--` the option is a word of the job's command.
+        command.args(words).arg("--data").arg(&data).env("MUSTER_DATA", &data).current_dir(self.folder.path());
         command.stdin(Stdio::null());
         command
     }
