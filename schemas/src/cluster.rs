@@ -61,9 +61,9 @@ pub const ASKED: [&str; 6] = ["cores", "cpu_seconds", "gpus", "memory_bytes", "n
 pub struct Route {
     /// The queues, in the order in which they are asked. One that passes jobs on itself stands for its own destinations.
     pub destinations: Vec<String>,
-    /// Whether held jobs, and jobs whose dependencies are not met, go on as well.
+    /// Whether held jobs, and jobs whose dependencies are not met, are passed on as well.
     pub held_jobs: bool,
-    /// Whether jobs go on whose begin time has not come.
+    /// Whether jobs are passed on whose begin time has not come.
     pub waiting_jobs: bool,
     /// How long a job may wait for a queue that takes it, in seconds: then it ends. `None` for no limit.
     pub lifetime_seconds: Option<u64>,

@@ -389,7 +389,7 @@ pub enum JobType {
     /// Leaves its nodes alone: only the first one gets orders, which runs the script. The others are held, may restart, and can
     /// be lost without an effect on the job.
     HandsOff,
-    /// Of the nodes that it leaves alone, those that sleep are not woken for it (OAR-T-71). Only together with `HandsOff`, for jobs
+    /// It leaves nodes asleep that it does not use itself (OAR-T-71). Only together with `HandsOff`, for jobs
     /// of several components.
     LeavesAsleep,
 }

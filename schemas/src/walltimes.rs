@@ -22,7 +22,7 @@ pub struct WalltimeIncrease {
 pub struct WalltimeAsked {
     /// The seconds that it was granted so far.
     pub granted_seconds: u64,
-    /// What is pending; 0 seconds if nothing is.
+    /// The pending increase; 0 seconds if there is none.
     pub pending: WalltimeIncrease,
 }
 

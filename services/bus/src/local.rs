@@ -180,7 +180,7 @@ impl Bus for LocalBus {
     }
 
     async fn serve_all(&self, pattern: &str) -> Result<RequestStream, BusError> {
-        // Within one process none hangs and goes on living.
+        // Within one process none hangs and lives.
         self.serve(pattern).await
     }
 

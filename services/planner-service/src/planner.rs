@@ -161,7 +161,7 @@ impl<'c> Planner<'c> {
         true
     }
 
-    /// Whether a plan made now would do anything. Of what another program would do it is only known that it needs jobs for it.
+    /// Whether a plan made now would do anything. About another program it is only known that it needs jobs to start.
     fn would_act(&mut self) -> bool {
         if self.external.is_some() || self.script.is_some() {
             self.is_plan_due = false;

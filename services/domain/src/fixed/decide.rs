@@ -64,7 +64,7 @@ pub(crate) fn shortened(job: &Job, now: Timestamp, missing: &[String]) -> Option
         .then(|| Event::JobModified { job: job.id, change: Arc::new(change) })
 }
 
-/// Names of nodes as a text: not more than so many.
+/// Names of nodes as a text, up to a maximum.
 fn named(nodes: &[String]) -> String {
     let first = nodes.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(",");
     if nodes.len() > MOST_NAMES { format!("{first},...") } else { first }

@@ -1,4 +1,4 @@
-//! Who may ask for more walltime, and what is granted.
+//! The users who may ask for more walltime, and how much is granted.
 
 use super::room::Growing;
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) fn ask(
     Ok(std::iter::once(first).chain(grant(state, &growing, asked, now)).collect())
 }
 
-/// What is granted of pending increases by now. Each run is looked at by itself: those that share a node wait for nobody.
+/// The part of pending increases that is granted by now. Each run is looked at by itself: those that share a node wait for nobody.
 pub(crate) fn due(state: &State, now: Timestamp) -> impl Iterator<Item = Event> {
     state.pending_walltimes().filter_map(move |(growing, pending)| {
         let change = grant(state, &growing, pending, now)?;

@@ -202,7 +202,7 @@ impl History {
                 let jobs = JobSelection::Component { job: *job, component: *component };
                 command(Command::Release { jobs, holds: *holds })
             }
-            // What is granted at once follows from what was asked for.
+            // The part that is granted at once follows from the request.
             Event::JobModified { change, .. } if change.increase.and(change.walltime_seconds).is_some() => return None,
             Event::JobModified { job, change } if is_user => {
                 command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })

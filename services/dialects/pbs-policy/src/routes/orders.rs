@@ -71,7 +71,7 @@ fn size(config: &PresetConfig) -> String {
 fn priority(config: &PresetConfig, units: u64) -> String {
     let PresetConfig { usage_weight, nodes_weight, queued_time_weight, .. } = config;
     let usage = match config.sort_by_past_usage {
-        // Who has never been charged has no such attribute, and has used nothing.
+        // A user who has never been charged has no such attribute, and has used nothing.
         true => format!(
             "{usage_weight} / 2.5 * if(attribute(\"{PAST_USAGE}\") > 0, attribute(\"{PAST_USAGE}\"), 0) / {units}"
         ),

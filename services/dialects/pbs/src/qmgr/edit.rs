@@ -141,7 +141,7 @@ fn queue(command: &Command, name: &str, edit: &mut Edit) -> Result<(), Wrong> {
     }
     if !is_unset && command.changes.iter().any(|change| change.attribute.eq_ignore_ascii_case(routes::RETRY)) {
         edit.warnings.push(format!(
-            "queue {name}: {} is kept and has no effect: jobs go on as soon as a queue takes them",
+            "queue {name}: {} is kept and has no effect: jobs move as soon as a queue takes them",
             routes::RETRY
         ));
     }

@@ -334,7 +334,7 @@ pub(crate) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
     }
 }
 
-/// Whether the queue takes jobs that ask for so much, in each of their alternatives. Operators may exceed its limits.
+/// Whether the queue takes jobs with these requests, in each of their alternatives. Operators may exceed its limits.
 pub(crate) fn require_asked(
     state: &State,
     queue: &Queue,

@@ -210,7 +210,7 @@ fn queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Res
         if let Some(known) = known.filter(|known| is_other_kind && known.jobs > 0) {
             let jobs = known.jobs;
             return Err(conflict(format!(
-                "queue `{}`: {jobs} jobs are in it, so it goes on as it is: it starts them or passes them on",
+                "queue `{}`: {jobs} jobs are in it, so it stays as it is: it starts them or passes them on",
                 queue.name
             )));
         }
