@@ -38,7 +38,7 @@ impl State {
             Event::QueueSet { queue } => self.queue_set(queue),
             Event::QueueRemoved { name } => {
                 self.queues.remove(name.as_str());
-                self.index.note_passing(name, false, &[]);
+                self.index.note_passing(name, None);
             }
             Event::LicenceSet { name, total } => self.licence_set(name, *total),
             Event::NodeAdded { node, spec } => self.node_added(*node, spec, now),

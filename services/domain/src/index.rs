@@ -56,7 +56,7 @@ pub(crate) struct JobKeys {
     /// The domain that it opens and the one that it runs in.
     domains: DomainKeys,
     /// Its first queue, if it waits there as a whole.
-    waits_in: Option<Arc<str>>,
+    waits_in: Option<(Arc<str>, Timestamp)>,
 }
 
 /// The keys of a running list of tasks.
@@ -79,7 +79,7 @@ impl JobKeys {
         let copying = job.copying().map(|(node, ..)| node);
         let namesake = counts.then(|| (job.owner.clone(), job.name.clone()));
         let is_whole = job.id.index.is_none() && job.is_waiting();
-        let waits_in = is_whole.then(|| job.lead().queue.clone());
+        let waits_in = is_whole.then(|| (job.lead().queue.clone(), job.queued));
         let promised = job.slot.is_some();
         let keys = Self { namesake, copying, domains: DomainKeys::of(job), promised, waits_in, ..keys };
         match &job.staging {
@@ -240,10 +240,8 @@ pub(crate) struct Index {
     pub(crate) domains: Domains,
     /// The runs of jobs that open domains.
     pub(crate) openers: BTreeSet<RunId>,
-    /// The queues that pass jobs on.
-    pub(crate) passing: BTreeSet<Arc<str>>,
-    /// The jobs that wait in these.
-    pub(crate) passing_on: BTreeSet<JobId>,
+    /// The queues that pass jobs on, with the jobs that wait in each and since when.
+    pub(crate) passing: BTreeMap<Arc<str>, BTreeSet<(Timestamp, JobId)>>,
 }
 
 impl Index {
@@ -354,10 +352,16 @@ impl Index {
             }
         }
         if !self.passing.is_empty() && before.waits_in != after.waits_in {
-            match after.waits_in.filter(|queue| self.passing.contains(queue)) {
-                Some(_) => self.passing_on.insert(id),
-                None => self.passing_on.remove(&id),
-            };
+            if let Some((queue, since)) = before.waits_in
+                && let Some(jobs) = self.passing.get_mut(&queue)
+            {
+                jobs.remove(&(since, id));
+            }
+            if let Some((queue, since)) = after.waits_in
+                && let Some(jobs) = self.passing.get_mut(&queue)
+            {
+                jobs.insert((since, id));
+            }
         }
         if before.namesake != after.namesake {
             if let Some((owner, name)) = before.namesake {

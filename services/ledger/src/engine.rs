@@ -602,8 +602,8 @@ impl Engine {
     /// The ledger's own commands: for due timers, silent nodes, and missing runners.
     fn own_commands(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
         let now = self.clock.monotonic();
-        let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
-        if due && now >= self.tick_not_before {
+        let may_tick = now >= self.tick_not_before;
+        if may_tick && self.state.next_timer().is_some_and(|timer| timer <= round.now) {
             let before = self.state.sequence();
             self.decide(own(Command::Tick), round)?;
             // A timer that was due by the last record's time may not be due any more.

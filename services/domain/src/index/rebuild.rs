@@ -1,7 +1,8 @@
 //! The index of a whole state.
 
 use crate::{accounts::load::Submitted, index::Index, sharing::Sharing, state::State, tasks::apply::task_keys};
-use muster_schemas::JobId;
+use muster_schemas::{JobId, Timestamp};
+use std::collections::BTreeSet;
 
 impl State {
     /// Rebuilds the index after the rest of the state was replaced.
@@ -14,7 +15,7 @@ impl Index {
     /// The index of a whole state.
     pub(crate) fn of(state: &State) -> Self {
         let passing = state.queues().filter(|queue| queue.spec.route.is_some());
-        let passing = passing.map(|queue| queue.spec.name.as_str().into()).collect();
+        let passing = passing.map(|queue| (queue.spec.name.as_str().into(), BTreeSet::new())).collect();
         let mut index = Self { passing, ..Self::default() };
         for job in state.jobs() {
             index.add_job(job);
@@ -42,17 +43,11 @@ impl Index {
         index
     }
 
-    /// Finds the jobs of a queue that passes jobs on from now on, or no longer does.
-    pub(crate) fn note_passing(&mut self, name: &str, passes_on: bool, jobs: &[JobId]) {
-        match passes_on {
-            true => {
-                self.passing.insert(name.into());
-                self.passing_on.extend(jobs);
-            }
-            false => {
-                self.passing.remove(name);
-                self.passing_on.retain(|id| !jobs.contains(id));
-            }
+    /// A queue passes jobs on from now on, these wait in it; or, without jobs, it no longer does.
+    pub(crate) fn note_passing(&mut self, name: &str, jobs: Option<BTreeSet<(Timestamp, JobId)>>) {
+        match jobs {
+            Some(jobs) => drop(self.passing.insert(name.into(), jobs)),
+            None => drop(self.passing.remove(name)),
         }
     }
 

@@ -33,10 +33,10 @@ impl State {
 
     pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
         let passes_on = spec.route.is_some();
-        if passes_on != self.index.passing.contains(spec.name.as_str()) {
+        if passes_on != self.index.passing.contains_key(spec.name.as_str()) {
             let waits = |job: &&Job| job.is_waiting() && job.id.index.is_none() && *job.lead().queue == *spec.name;
-            let jobs: Vec<JobId> = self.jobs().filter(waits).map(|job| job.id).collect();
-            self.index.note_passing(&spec.name, passes_on, &jobs);
+            let jobs = passes_on.then(|| self.jobs().filter(waits).map(|job| (job.queued, job.id)).collect());
+            self.index.note_passing(&spec.name, jobs);
         }
         match self.queues.get_mut(spec.name.as_str()) {
             Some(queue) => queue.spec = spec.clone(),

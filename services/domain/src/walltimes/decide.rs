@@ -3,7 +3,7 @@
 use super::room::Growing;
 use crate::{
     decide::{Access, conflict, invalid, refuse},
-    jobs::{Job, decide::submit},
+    jobs::{Job, decide::queues},
     state::State,
     validate,
 };
@@ -80,7 +80,7 @@ fn require_allowed(access: &Access, growing: &Growing<'_>, asked: &WalltimeIncre
     if access.is_operator() || asked.seconds == 0 {
         return Ok(());
     }
-    let queue = submit::find_queue(access.state, &job.lead().queue)?;
+    let queue = queues::find_queue(access.state, &job.lead().queue)?;
     let name = &queue.spec.name;
     let rule = access.state.increases(job);
     if rule.max_seconds == 0 {
@@ -108,5 +108,5 @@ fn require_allowed(access: &Access, growing: &Growing<'_>, asked: &WalltimeIncre
         );
         return Err(refuse(RefusalCode::LimitReached, message));
     }
-    submit::require_walltime(queue, Some(after), false)
+    queues::require_walltime(queue, Some(after), false)
 }

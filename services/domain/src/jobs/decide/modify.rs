@@ -1,23 +1,21 @@
 //! Changes to jobs.
 
 use crate::{
-    accounts::{
-        Charge,
-        decide::entering::{self, Entering},
-    },
+    accounts::decide::entering,
     decide::{Access, Decision, conflict, invalid},
     dependencies,
     filters::Entry,
     fixed,
     jobs::{
-        self, Component, Job,
+        self, Job,
         decide::{
+            moves::{Moves, concerns},
             passing::{self, Wanderer},
-            select::{Apart, Target, act_on},
+            queues,
+            select::{Target, act_on},
             submit,
         },
     },
-    nodes::Queue,
     requests::{
         self,
         fits::{self, Wish},
@@ -32,7 +30,7 @@ use muster_schemas::{
     event::{Event, JobChange},
     resources::Alternative,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 pub(crate) fn modify(
     access: &Access,
@@ -57,58 +55,6 @@ pub(crate) fn modify(
         let modified = |change| Event::JobModified { job: target.id(), change: Arc::new(effective(change)) };
         Ok(changes.into_iter().map(modified).collect())
     })
-}
-
-/// The accounts and queues that the jobs of one command move into.
-#[derive(Default)]
-pub(crate) struct Moves {
-    entering: Entering,
-    /// For each queue with a limit, the number of components that enter it.
-    queued: BTreeMap<Arc<str>, u64>,
-    /// The tasks that leave their arrays.
-    apart: Apart,
-}
-
-impl Moves {
-    /// Whether a waiting job may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
-    pub(crate) fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
-        if change.account.is_none() && change.queue.is_none() {
-            return Ok(());
-        }
-        let entering = entering_queue(access.state, job, change)?;
-        let moved = |number: usize, charge: Charge| match concerns(change, number) {
-            true => Charge {
-                account: change.account.as_deref().map(Into::into).or(charge.account),
-                queue: change.queue.as_deref().map(Into::into).unwrap_or(charge.queue),
-                ..charge
-            },
-            false => charge,
-        };
-        if let Some((queue, most, more)) = entering {
-            let before = self.queued.get(&*queue.spec.name).copied().unwrap_or(0);
-            submit::require_queue_room(access.state, queue, most, before + more)?;
-        }
-        self.entering.check_moved(access, job, |number| concerns(change, number), moved)?;
-        if let Some((queue, _, more)) = entering {
-            *self.queued.entry(queue.spec.name.as_str().into()).or_default() += more;
-        }
-        Ok(())
-    }
-}
-
-/// The queue into which a change puts components, if its jobs are limited, with that limit and the number of components
-/// that enter it.
-fn entering_queue<'a>(
-    state: &'a State,
-    job: &Job,
-    change: &JobChange,
-) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
-    // Queues do not count tasks that have ever started.
-    let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
-    let queue = submit::find_queue(state, name)?;
-    let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
-    let more = job.components.iter().enumerate().filter(enters).count() as u64;
-    Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 
 /// The changes of a task that has not started: it leaves its array, and waits by itself from then on (SL-C-17). What
@@ -136,7 +82,7 @@ fn require_own(state: &State, task: &Job, change: &JobChange) -> Result<(), Refu
     }
     let queue =
         change.queue.as_deref().filter(|name| task.components.iter().any(|component| *component.queue != **name));
-    let queue = queue.map(|name| submit::find_queue(state, name)).transpose()?;
+    let queue = queue.map(|name| queues::find_queue(state, name)).transpose()?;
     match queue.filter(|queue| queue.spec.max_jobs.is_some()) {
         Some(queue) => {
             Err(not_started(&format!("queue `{}` limits its jobs: change the whole array", queue.spec.name)))
@@ -300,17 +246,17 @@ fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<J
     for (number, component) in job.components.iter().enumerate() {
         let mut asked = component.shape.alternatives.to_vec();
         if concerns(change, number) {
-            let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+            let queue = queues::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
             asked = change.alternatives.clone().unwrap_or(asked);
             asked.iter_mut().for_each(|way| way.walltime_seconds = change.walltime_seconds.or(way.walltime_seconds));
             let left_open = asked.clone();
-            submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
+            queues::complete_alternatives(&mut asked, queue, access.is_operator())?;
             is_filled_in |= asked != left_open;
             submit::require_known_exclusions(access.state, &asked, &component.shape.alternatives)?;
-            submit::require_fit(access.state, queue, &asked)?;
-            submit::require_asked(access.state, queue, &asked, access.is_operator())?;
+            queues::require_fit(access.state, queue, &asked)?;
+            queues::require_asked(access.state, queue, &asked, access.is_operator())?;
             if change.queue.is_some() {
-                submit::require_entry(access, queue, &job.owner)?;
+                queues::require_entry(access, queue, &job.owner)?;
                 let account = change.account.as_deref().or(component.account.as_deref());
                 let (owner, priority) = (&*job.owner, component.priority);
                 let wanderer = Wanderer { owner, account, priority, alternatives: &asked };
@@ -352,11 +298,6 @@ fn require_names(access: &Access, job: &Job, change: &JobChange) -> Result<(), R
     fits::unknown_name(access.state, asked).map_or(Ok(()), |unknown| Err(invalid(unknown)))
 }
 
-/// Whether a change applies to the component with this number.
-fn concerns(change: &JobChange, number: usize) -> bool {
-    change.component.is_none_or(|only| only as usize == number)
-}
-
 fn require_fit_together(
     access: &Access,
     job: &Job,
@@ -365,7 +306,7 @@ fn require_fit_together(
 ) -> Result<(), Refusal> {
     let wishes = job.components.iter().zip(completed).enumerate().map(|(number, (component, asked))| {
         let queue = change.queue.as_deref().filter(|_| concerns(change, number)).unwrap_or(&component.queue);
-        Ok(Wish { queue: &submit::find_queue(access.state, queue)?.spec, alternatives: asked })
+        Ok(Wish { queue: &queues::find_queue(access.state, queue)?.spec, alternatives: asked })
     });
     let wishes = wishes.collect::<Result<Vec<_>, Refusal>>()?;
     if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }
@@ -432,8 +373,8 @@ fn require_end_in_domain(state: &State, job: &Job, walltime_seconds: u64) -> Res
 fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     let Some(wanted) = change.walltime_seconds else { return Ok(()) };
     for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
-        let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
-        submit::require_walltime(queue, Some(wanted), access.is_operator())?;
+        let queue = queues::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+        queues::require_walltime(queue, Some(wanted), access.is_operator())?;
         let current = component.shape.alternatives.iter().filter_map(|alternative| alternative.walltime_seconds).max();
         let longer = current.is_some_and(|current| wanted > current);
         if longer && !job.is_waiting() {

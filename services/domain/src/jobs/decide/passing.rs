@@ -6,18 +6,18 @@ use crate::{
     decide::{Access, refuse},
     filters::Entry,
     jobs::{
-        Component, Job,
+        Component, Job, ShapeId,
         decide::{
             endings::given_up,
-            modify::Moves,
-            submit::{complete_alternatives, require_asked, require_fit, require_queue_room, require_walltime},
+            moves::Moves,
+            queues::{complete_alternatives, require_asked, require_fit, require_queue_room, require_walltime},
         },
     },
     nodes::Queue,
     state::State,
 };
 use muster_schemas::{
-    Timestamp,
+    JobId, Timestamp,
     cluster::Route,
     command::{Refusal, RefusalCode},
     event::{Actor, Event, JobChange, Owner},
@@ -76,11 +76,20 @@ fn ask(state: &State, queue: &Queue, job: &Wanderer<'_>) -> Answer {
     if let Err(refusal) = limits() {
         return Answer::Never(refusal.message);
     }
-    let is_full = spec.max_jobs.is_some_and(|most| require_queue_room(state, queue, most, 1).is_err());
-    match !spec.enabled || is_full {
-        true => Answer::Later,
-        false => Answer::Takes,
+    match spec.enabled && has_room(state, queue) {
+        true => Answer::Takes,
+        false => Answer::Later,
     }
+}
+
+/// Whether one more job can enter a queue.
+fn has_room(state: &State, queue: &Queue) -> bool {
+    queue.spec.max_jobs.is_none_or(|most| require_queue_room(state, queue, most, 1).is_ok())
+}
+
+/// Whether a queue takes a job now, and its nodes can serve it.
+fn takes(state: &State, queue: &Queue, job: &Wanderer<'_>) -> bool {
+    matches!(ask(state, queue, job), Answer::Takes) && require_fit(state, queue, job.alternatives).is_ok()
 }
 
 /// A request with the defaults of a queue.
@@ -92,10 +101,7 @@ fn completed(queue: &Queue, alternatives: &[Alternative]) -> Result<Vec<Alternat
 
 /// The first destination that takes a job now, and whose nodes can serve it.
 fn first<'s>(state: &'s State, route: &'s Route, job: &Wanderer<'_>) -> Option<&'s Queue> {
-    let takes = |queue: &&Queue| {
-        matches!(ask(state, queue, job), Answer::Takes) && require_fit(state, queue, job.alternatives).is_ok()
-    };
-    destinations(state, route).0.into_iter().find(takes)
+    destinations(state, route).0.into_iter().find(|queue| takes(state, queue, job))
 }
 
 /// Requires of a queue that passes jobs on that it can pass this one on, now or later.
@@ -172,15 +178,6 @@ fn is_ready(job: &Job, route: &Route) -> bool {
         && (route.waiting_jobs || job.components.iter().all(has_begun))
 }
 
-/// The jobs that wait in queues that pass them on, with these queues.
-fn wandering(state: &State) -> impl Iterator<Item = (&Job, &Queue, &Route)> {
-    state.index.passing_on.iter().filter_map(|id| {
-        let job = state.job(*id)?;
-        let from = state.queue(&job.lead().queue)?;
-        Some((job, from, from.spec.route.as_deref()?))
-    })
-}
-
 fn wanderer(job: &Job) -> Wanderer<'_> {
     let lead = job.lead();
     Wanderer {
@@ -191,42 +188,84 @@ fn wanderer(job: &Job) -> Wanderer<'_> {
     }
 }
 
-/// The move of a waiting job, if it is ready and a queue takes it.
-fn passed_on(access: &Access, moves: &mut Moves, (job, from, route): (&Job, &Queue, &Route)) -> Option<JobChange> {
-    if !from.spec.started || !is_ready(job, route) {
-        return None;
-    }
-    let state = access.state;
-    let wanderer = wanderer(job);
-    destinations(state, route).0.into_iter().find_map(|to| {
-        let takes =
-            matches!(ask(state, to, &wanderer), Answer::Takes) && require_fit(state, to, wanderer.alternatives).is_ok();
-        let change = takes.then(|| moved(from, to, &wanderer))?;
-        moves.check(access, job, &change).is_ok().then_some(change)
-    })
+/// What destinations judge a job by, beside the queue that it comes from: its request, its owner, account and class.
+type Asked<'s> = (ShapeId, &'s str, Option<&'s str>, Option<&'s Arc<str>>);
+
+/// A look at the jobs of a queue that passes jobs on. Very many can wait there, so it ends where no destination has room, and
+/// jobs that ask for the same are judged once.
+struct Look<'s> {
+    access: Access<'s>,
+    from: &'s Queue,
+    route: &'s Route,
+    /// The destinations that take jobs now.
+    open: Vec<&'s Queue>,
+    /// What none of them takes.
+    refused: BTreeSet<Asked<'s>>,
 }
 
-/// When a job has waited for a queue for too long.
-fn expires(job: &Job, route: &Route) -> Option<Timestamp> {
-    let seconds = i64::try_from(route.lifetime_seconds?).unwrap_or(i64::MAX);
-    Some(job.queued.plus_seconds(seconds))
+impl<'s> Look<'s> {
+    fn new(state: &'s State, from: &'s Queue, route: &'s Route) -> Self {
+        let destinations = if from.spec.started { destinations(state, route).0 } else { Vec::new() };
+        let open = destinations.into_iter().filter(|queue| queue.spec.enabled && has_room(state, queue)).collect();
+        Self { access: Access { state, actor: &Actor::Ledger }, from, route, open, refused: BTreeSet::new() }
+    }
+
+    /// The move of a waiting job, if it is ready and a queue takes it.
+    fn passed_on(&mut self, moves: &mut Moves, job: &'s Job) -> Option<JobChange> {
+        if self.open.is_empty() || !is_ready(job, self.route) {
+            return None;
+        }
+        let lead = job.lead();
+        let asked = (lead.shape.id, job.owner.user.as_str(), lead.account.as_deref(), lead.class());
+        if self.refused.contains(&asked) {
+            return None;
+        }
+        let wanderer = wanderer(job);
+        let change = self.open.iter().find_map(|to| {
+            let change = takes(self.access.state, to, &wanderer).then(|| moved(self.from, to, &wanderer))?;
+            moves.check(&self.access, job, &change).is_ok().then_some(change)
+        });
+        if change.is_none() {
+            self.refused.insert(asked);
+        }
+        change
+    }
+
+    /// When a job that has waited since then has waited for too long.
+    fn expires(&self, since: Timestamp) -> Option<Timestamp> {
+        let seconds = i64::try_from(self.route.lifetime_seconds?).unwrap_or(i64::MAX);
+        Some(since.plus_seconds(seconds))
+    }
+}
+
+/// The queues that pass jobs on, each with the jobs that wait in it, those that have waited longest first.
+fn looks(state: &State) -> impl Iterator<Item = (Look<'_>, &BTreeSet<(Timestamp, JobId)>)> {
+    state.index.passing.iter().filter(|(_, jobs)| !jobs.is_empty()).filter_map(|(name, jobs)| {
+        let from = state.queue(name)?;
+        Some((Look::new(state, from, from.spec.route.as_deref()?), jobs))
+    })
 }
 
 /// Moves of jobs that a queue takes now, and the ends of those that have waited for one for too long.
 pub(crate) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
-    let access = Access { state, actor: &Actor::Ledger };
     let mut moves = Moves::default();
     let mut events = Vec::new();
-    for (job, from, route) in wandering(state) {
-        if events.len() >= most {
-            break;
-        }
-        if let Some(change) = passed_on(&access, &mut moves, (job, from, route)) {
-            events.push(Event::JobModified { job: job.id, change: Arc::new(change) });
-        } else if expires(job, route).is_some_and(|at| at <= now) {
-            let name = &from.spec.name;
-            let why = format!("[RouteExpired] no queue to which queue `{name}` passes jobs on took the job in time");
-            events.push(given_up(job, Outcome::Refused(why)));
+    for (mut look, jobs) in looks(state) {
+        for (since, id) in jobs {
+            let Some(job) = state.job(*id) else { continue };
+            if events.len() >= most {
+                return events;
+            }
+            if let Some(change) = look.passed_on(&mut moves, job) {
+                events.push(Event::JobModified { job: job.id, change: Arc::new(change) });
+            } else if look.expires(*since).is_some_and(|at| at <= now) {
+                let name = &look.from.spec.name;
+                let why =
+                    format!("[RouteExpired] no queue to which queue `{name}` passes jobs on took the job in time");
+                events.push(given_up(job, Outcome::Refused(why)));
+            } else if look.open.is_empty() {
+                break;
+            }
         }
     }
     events
@@ -235,13 +274,15 @@ pub(crate) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
 impl State {
     /// When a job in a queue that passes jobs on is next due: now if it can be moved.
     pub(crate) fn next_passing_on(&self) -> Option<Timestamp> {
-        let access = Access { state: self, actor: &Actor::Ledger };
         let mut first = None;
-        for found in wandering(self) {
-            if passed_on(&access, &mut Moves::default(), found).is_some() {
+        for (mut look, jobs) in looks(self) {
+            let is_any_open = !look.open.is_empty();
+            let mut waiting = jobs.iter().filter(|_| is_any_open).filter_map(|(_, id)| self.job(*id));
+            if waiting.any(|job| look.passed_on(&mut Moves::default(), job).is_some()) {
                 return Some(self.time());
             }
-            first = first.into_iter().chain(expires(found.0, found.2)).min();
+            let oldest = jobs.first().and_then(|(since, _)| look.expires(*since));
+            first = first.into_iter().chain(oldest).min();
         }
         first
     }
