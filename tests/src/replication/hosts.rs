@@ -6,6 +6,7 @@ use super::{
     truth::Truth,
 };
 use bytes::Bytes;
+use muster_bus::rounds::RoundHeader;
 use muster_ledger::{
     replication::Peers,
     stepped::{Input, Member, Output, Role, Stepped},
@@ -114,7 +115,8 @@ pub(super) struct Hosts {
     acknowledged: u64,
     /// Whether the stream has broken a promise.
     is_broken: bool,
-    lost_records: bool,
+    /// The last message with records that it has lost.
+    lost: Option<(u64, RoundHeader)>,
 }
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -194,13 +196,13 @@ impl Hosts {
             submitted: Vec::new(),
             acknowledged: 0,
             is_broken: false,
-            lost_records: false,
+            lost: None,
         })
     }
 
-    pub(super) fn note_broken(&mut self, lost_records: bool) {
+    pub(super) fn note_broken(&mut self, lost: Option<(u64, RoundHeader)>) {
         self.is_broken = true;
-        self.lost_records = lost_records;
+        self.lost = lost;
     }
 
     fn chance(&mut self, one_in: u32) -> bool {
@@ -464,8 +466,7 @@ impl Hosts {
         self.next_id += 1;
         let id = CommandId(uuid_of(self.next_id));
         let actor = Actor::User(Owner { user: "root".into(), uid: 0, gid: 0 });
-        // Open: with hand-overs and a stream that has lost records, seed 6 ended before a ledger had noticed.
-        let command = if self.options.broken.is_none() && self.chance(30) {
+        let command = if self.chance(30) {
             let to = self.random.random_bool(0.5).then(|| NAMES[self.random.random_range(0..NAMES.len())].to_owned());
             Command::HandOver { to }
         } else if self.chance(3) {
@@ -524,9 +525,12 @@ impl Hosts {
             }
         }
         if self.is_broken {
-            return match self.lost_records && self.report.alarms == 0 {
-                true => Err("the stream has lost records, and nobody has noticed".into()),
-                false => Ok(self.report),
+            return match self.lost.filter(|_| self.report.alarms == 0) {
+                Some((at, lost)) => {
+                    let ends: Vec<Sequence> = ends.iter().map(|((last, _), _)| *last).collect();
+                    Err(format!("message {at} is lost, and nobody has noticed; the logs end at {ends:?}: {lost:?}"))
+                }
+                None => Ok(self.report),
             };
         }
         match leaders {

@@ -1,6 +1,6 @@
 //! The model of the stream of rounds.
 
-use muster_bus::rounds::{Next, Outcome, Position, RoundKind, RoundMessage, Rounds, StreamInfo};
+use muster_bus::rounds::{Next, Outcome, Position, RoundHeader, RoundKind, RoundMessage, Rounds, StreamInfo};
 use muster_schemas::Timestamp;
 use rand::{Rng, rngs::SmallRng};
 use std::{
@@ -116,29 +116,25 @@ impl Stream {
         }
     }
 
-    /// Breaks a promise; returns whether acknowledged records are gone from it.
-    pub(super) fn break_promise(&mut self, promise: BrokenPromise, now: Timestamp) -> bool {
-        let has_records = |stored: &Stored| stored.message.header.has_records();
+    /// Breaks a promise; returns the last message with records that is gone, with its place.
+    pub(super) fn break_promise(&mut self, promise: BrokenPromise, now: Timestamp) -> Option<(u64, RoundHeader)> {
+        let last = self.messages.iter_mut().rev().find(|(_, stored)| stored.message.header.has_records());
+        let (at, stored) = last?;
+        let gone = (*at, stored.message.header.clone());
         match promise {
             BrokenPromise::LosesItsEnd => {
-                let Some(at) = self.messages.iter().rev().find(|(_, stored)| has_records(stored)).map(|(at, _)| *at)
-                else {
-                    return false;
-                };
-                self.messages.split_off(&at);
-                self.last = at - 1;
-                true
+                self.messages.split_off(&gone.0);
+                self.last = gone.0 - 1;
+                Some(gone)
             }
             BrokenPromise::IsEmptied => {
                 self.messages.clear();
                 (self.last, self.created) = (0, now);
-                true
+                Some(gone)
             }
             BrokenPromise::GoesAnotherWay => {
-                let found = self.messages.iter_mut().rev().find(|(_, stored)| has_records(stored));
-                let Some((_, stored)) = found else { return false };
                 stored.message.header.after = [9; 32];
-                false
+                None
             }
         }
     }

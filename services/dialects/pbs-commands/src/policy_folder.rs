@@ -7,7 +7,7 @@
 mod presets;
 
 use super::ended::{Ended, Failure, print};
-use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
+use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs};
@@ -45,6 +45,8 @@ pub struct PolicyFolder {
     zone: TimeZone,
     /// What was put in force: the tables, and the hashes of their files.
     accepted: Option<(Tables, Vec<PolicySource>)>,
+    /// The day of the last warning about its holidays.
+    warned: Option<Date>,
 }
 
 /// What became of the files of a folder.
@@ -83,7 +85,7 @@ impl From<ClientError> for LoadError {
 impl PolicyFolder {
     /// A folder, for the system at the other end of a client.
     pub fn new(client: Client, folder: PathBuf) -> Self {
-        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None }
+        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None, warned: None }
     }
 
     /// The same for a preset, which reads the file `config` too (PBS-P-01).
@@ -127,6 +129,14 @@ impl PolicyFolder {
         let renewed = self.renewed(&tables, &hashes);
         self.accepted = Some((tables, hashes));
         renewed
+    }
+
+    /// Once a day: that the holidays in force are those of another year (PBS-T-05).
+    pub fn stale_holidays(&mut self) -> Option<String> {
+        let today = Timestamp::now().to_zoned(self.zone.clone()).date();
+        let warning = self.accepted.as_ref()?.0.holidays.stale_warning(today, self.warned)?;
+        self.warned = Some(today);
+        Some(warning)
     }
 
     fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<(), LoadError> {

@@ -9,6 +9,7 @@ use muster_pbs::{
     NAME,
     flavour::Flavour,
     job_id::{Part, PbsJobId},
+    qmgr::limits_of,
     refusal::shown,
     show::{Counts, ServerFacts, ServerState, Sources},
     submit::{Rules, Settings},
@@ -78,7 +79,9 @@ impl Site {
             state: if config.settings.is_idle { ServerState::Idle } else { ServerState::Active },
             counts: Counts::of_states(jobs),
             default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
-            max_running: None,
+            max_running: limits_of(&config.settings.attributes)
+                .find(|(name, resource, _)| *name == "max_running" && resource.is_none())
+                .and_then(|(_, _, most)| most.parse().ok()),
             iteration_seconds: None,
             version,
         }

@@ -181,6 +181,23 @@ fn a_job_waits_for_a_queue_only_for_so_long() {
     cluster.assert_replays();
 }
 
+/// Jobs that no open queue takes hold up none behind them that asks for something else.
+#[test]
+fn jobs_that_stay_hold_up_nobody() {
+    let mut cluster = usual();
+    enable(&mut cluster, "large", false);
+    let jobs = [job(1, 1), job(1, 1), job(1, 1), job(2, 2), job(1, 2), job(2, 1)];
+    let ids = jobs.map(|job| cluster.submit("ada", job));
+    let queues = |cluster: &Cluster| ids.map(|id| queue_of(cluster, id));
+    assert_eq!(queues(&cluster), ["small", "submit", "submit", "submit", "submit", "submit"]);
+    assert_eq!(cluster.state.next_timer(), None, "small is full, and large is shut");
+    enable(&mut cluster, "large", true);
+    assert_eq!(cluster.tick().len(), 2);
+    assert_eq!(queues(&cluster), ["small", "submit", "submit", "large", "submit", "large"]);
+    assert_eq!(cluster.state.next_timer(), None, "large takes none of the others");
+    cluster.assert_replays();
+}
+
 /// A queue that is stopped keeps its jobs; a destination that passes jobs on itself stands for its own, and a circle has no end
 /// that a job could reach.
 #[test]

@@ -38,6 +38,9 @@ impl Follower {
 fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
     let mut is_loaded = load(&mut folder);
     loop {
+        if let Some(warning) = folder.stale_holidays() {
+            tracing::warn!(warning, "a policy file of PBS");
+        }
         match requests.recv_timeout(if is_loaded { RENEW_EVERY } else { RETRY_AFTER }) {
             Ok(()) => is_loaded = load(&mut folder),
             Err(RecvTimeoutError::Timeout) if !is_loaded => is_loaded = load(&mut folder),

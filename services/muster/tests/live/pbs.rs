@@ -432,6 +432,9 @@ fn the_planner_is_switched_off_and_on() {
         listed.split_whitespace().last().unwrap_or_default().to_owned()
     };
     assert_eq!(word(&site), "Active");
+    site.ok("qmgr -c 'set server max_running = 7'");
+    let most = site.ok("qstat -B").lines().last().and_then(|line| line.split_whitespace().nth(1).map(str::to_owned));
+    assert_eq!(most.as_deref(), Some("7"));
     site.ok("qsub -- sleep 600");
     site.system.wait_until("it runs", || site.ok("qselect -s R") == "1.alpha\n");
     site.ok("qmgr -c 'set server scheduling = false'");

@@ -68,6 +68,8 @@ fn files_are_put_in_force_together_or_not_at_all() {
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
     reload(&site, "by_queue: true\n");
     site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    // PBS-T-05: once a day.
+    site.system.wait_until("it is told", || site.system.log().contains("holidays: the file is for 1998, and it is "));
     site.system.wait_until("the job is over", || site.run(&format!("qstat {job}")).status == 35);
     let sources = policy(&site)["sources"].clone();
     assert_eq!(sources[0]["name"], "sched_config");

@@ -91,9 +91,15 @@ fn each(object: &str, changes: &[Change], mut apply: impl FnMut(&Change) -> Resu
 }
 
 fn server(command: &Command, edit: &mut Edit) -> Result<(), Wrong> {
+    let (needless, changes): (Vec<Change>, Vec<Change>) =
+        command.changes.iter().cloned().partition(|change| servers::needless(change).is_some());
+    for change in &needless {
+        let why = servers::needless(change).unwrap_or_default();
+        edit.warnings.push(format!("{} changes nothing: {why}", shown(&change.attribute)));
+    }
     match command.verb {
-        Verb::Set => each("", &command.changes, |change| servers::set(&mut edit.config, change)),
-        Verb::Unset => each("", &command.changes, |change| servers::unset(&mut edit.config, change)),
+        Verb::Set => each("", &changes, |change| servers::set(&mut edit.config, change)),
+        Verb::Unset => each("", &changes, |change| servers::unset(&mut edit.config, change)),
         verb => {
             let why = format!("`{verb} server` is not supported: there is one server, which is the cluster");
             of_object(&why, "")

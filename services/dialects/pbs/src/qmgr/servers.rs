@@ -27,6 +27,27 @@ const FIXED: [(&str, &str, &str); 5] = [
     ("default_chunk.ncpus", "1", "a chunk that asks for no cores gets one"),
     ("resv_enable", "True", "advance reservations are always possible"),
 ];
+/// Attributes that every server of the family has and this one does not need, with the reason: setting them is no mistake, and
+/// changes nothing.
+const NEEDLESS: [(&str, &str); 17] = [
+    ("log_events", "the log has everything"),
+    ("mailer", "[notifier] says how mail is sent"),
+    ("mail_from", "[notifier] says from whom mail comes"),
+    ("flatuid", "a user is the same one on all nodes"),
+    ("scheduler_iteration", "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules"),
+    ("schedule_iteration", "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules"),
+    ("eligible_time_enable", "a job's waiting time is always known"),
+    ("max_array_size", "max_queued limits jobs, with the tasks of arrays"),
+    ("node_fail_requeue", "launch_timeout and node_check_rate say when a node is lost"),
+    ("pbs_license_min", "no licence is needed"),
+    ("pbs_license_max", "no licence is needed"),
+    ("pbs_license_linger_time", "no licence is needed"),
+    ("max_concurrent_provision", "nodes are not provisioned"),
+    ("tcp_timeout", "the services find lost connections themselves"),
+    ("job_stat_rate", "nodes report by themselves"),
+    ("poll_jobs", "nodes report by themselves"),
+    ("mom_job_sync", "nodes and the log are always compared"),
+];
 /// Resources that nodes have: what there is of them in all is no number of licences.
 const OF_NODES: [&str; 7] = ["ncpus", "mem", "nodes", "nodect", "procct", "ngpus", "vmem"];
 /// Attributes that the system sets.
@@ -167,6 +188,12 @@ fn licence(change: &Change) -> Result<Option<&str>, Problem> {
         true => Ok(Some(name)),
         false => Err(Problem(format!("`{}` is not the name of a resource", shown(name)))),
     }
+}
+
+/// Why an attribute changes nothing, if it is one that this server does not need.
+pub(super) fn needless(change: &Change) -> Option<&'static str> {
+    let key = key(change);
+    NEEDLESS.iter().find(|(known, _)| *known == key).map(|(_, why)| *why)
 }
 
 /// Takes an attribute away: it gets its usual value.

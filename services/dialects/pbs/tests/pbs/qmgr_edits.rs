@@ -250,6 +250,29 @@ fn the_server_and_nodes_are_changed() {
     assert_eq!(service("set node n1 resources_available.ncpus = 4"), []);
 }
 
+/// What the server of a new PBS prints is taken as it is; what has no effect here is told.
+#[test]
+fn a_server_of_another_system_is_read() {
+    let before = cluster();
+    let text = "set server scheduling = True, log_events = 511, mail_from = adm, query_other_jobs = True, \
+                resources_default.ncpus = 1, default_chunk.ncpus = 1, scheduler_iteration = 600, resv_enable = True, \
+                node_fail_requeue = 310, max_array_size = 10000, pbs_license_min = 0, eligible_time_enable = False";
+    let edit = edited(text, &before).expect("all of it is known");
+    assert_eq!(edit.config, before);
+    let told: Vec<&str> = edit.warnings.iter().filter_map(|told| told.split(' ').next()).collect();
+    let needless = [
+        "log_events",
+        "mail_from",
+        "scheduler_iteration",
+        "node_fail_requeue",
+        "max_array_size",
+        "pbs_license_min",
+        "eligible_time_enable",
+    ];
+    assert_eq!(told, needless);
+    assert_eq!(edit.warnings[0], "log_events changes nothing: the log has everything");
+}
+
 #[test]
 fn what_cannot_be_honoured_is_refused_by_name() {
     for (text, message) in [
@@ -321,8 +344,8 @@ fn what_cannot_be_honoured_is_refused_by_name() {
         ),
         ("set server comment = x", ": comment: is not supported: the server has no comment here; nothing was changed"),
         (
-            "set server log_events = 511",
-            ": log_events: is not supported: the server has no such setting here; nothing was changed",
+            "set server rpp_retry = 10",
+            ": rpp_retry: is not supported: the server has no such setting here; nothing was changed",
         ),
         (
             "unset server default_queue",
