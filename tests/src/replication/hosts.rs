@@ -525,18 +525,37 @@ impl Hosts {
             }
         }
         if self.is_broken {
-            return match self.lost.filter(|_| self.report.alarms == 0) {
-                Some((at, lost)) => {
+            return match &self.lost {
+                Some((at, lost)) if self.report.alarms == 0 && !self.is_in_logs(lost)? => {
                     let ends: Vec<Sequence> = ends.iter().map(|((last, _), _)| *last).collect();
                     Err(format!("message {at} is lost, and nobody has noticed; the logs end at {ends:?}: {lost:?}"))
                 }
-                None => Ok(self.report),
+                _ => Ok(self.report),
             };
         }
         match leaders {
             1 => Ok(self.report),
             leaders => Err(format!("{leaders} ledgers lead")),
         }
+    }
+
+    /// Whether the records of a message are in all logs. Whoever appended it and did not hear of it appends it again, and so
+    /// puts it back into a stream that has lost it.
+    fn is_in_logs(&self, message: &RoundHeader) -> Result<bool, String> {
+        for member in self.hosts.iter().filter_map(|host| host.member.as_ref()) {
+            let mut is_found = false;
+            member
+                .each_stored(|stored| {
+                    let record = codec::decode::<Record>(&stored[32..]);
+                    is_found |= record.is_ok_and(|record| record.sequence == message.last)
+                        && *blake3::hash(stored).as_bytes() == message.after;
+                })
+                .map_err(text)?;
+            if !is_found {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Every acknowledged submission is in the log, once.
