@@ -286,7 +286,9 @@ impl Hosts {
     }
 
     fn start(&mut self, at: usize, now: Timestamp) -> Result<(), String> {
-        let is_restored = self.hosts[at].has_gone_on && !self.is_calm() && self.random.random_bool(0.5);
+        let may_restore = self.hosts[at].has_gone_on && !self.is_calm() && self.random.random_bool(0.5);
+        // If a stream has lost records and a disk the only log with them, nobody can notice.
+        let is_restored = may_restore && !self.is_broken;
         let host = &mut self.hosts[at];
         if is_restored && let Some(old) = host.old.take() {
             fs::remove_dir_all(&host.folder).and_then(|()| crate::copy_folder(&old, &host.folder)).map_err(text)?;
