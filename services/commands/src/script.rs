@@ -10,6 +10,7 @@
 //! Options are taken from the comment lines before the first line that is neither empty nor a comment.
 
 use crate::exit::Failure;
+use muster_cli::foreign;
 use std::{fmt, io::Read, path::Path};
 
 /// A script larger than this is not a script; the ledger would refuse it as well.
@@ -17,33 +18,6 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// The beginning of a line of options.
 pub const MARKER: &str = "#MUSTER";
-
-/// Option lines of another scheduler.
-#[derive(PartialEq)]
-struct Stranger {
-    marker: &'static str,
-    command: &'static str,
-    /// What to do instead.
-    advice: &'static str,
-}
-
-const STRANGERS: [Stranger; 4] = [
-    Stranger { marker: "#SBATCH", command: "sbatch", advice: "`muster slurm sbatch` reads them" },
-    Stranger { marker: "#PBS", command: "qsub", advice: "write them as #MUSTER lines" },
-    Stranger { marker: "#OAR", command: "oarsub", advice: "`muster oar oarsub -S` reads them" },
-    Stranger { marker: "#BSUB", command: "bsub", advice: "write them as #MUSTER lines" },
-];
-
-impl Stranger {
-    fn begins(&self, line: &str) -> bool {
-        line.strip_prefix(self.marker).is_some_and(|rest| rest.starts_with([' ', '\t']))
-    }
-
-    fn warning(&self) -> String {
-        let Self { marker, command, advice } = self;
-        format!("{marker} lines are options of {command} and are ignored here; {advice}")
-    }
-}
 
 /// A place in a script, counted from 1 in lines and characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +85,6 @@ impl Script {
         check_text(name, &text)?;
         let mut script = Self { text: String::new(), option_lines: Vec::new(), warnings: Vec::new() };
         let mut in_head = true;
-        let mut strangers: Vec<&Stranger> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = |column| Position { file: name.to_owned(), line: index + 1, column };
             in_head &= line.trim_start().is_empty() || line.trim_start().starts_with('#');
@@ -131,16 +104,12 @@ impl Script {
                 None if in_head && looks_like_marker(line) => {
                     script.warnings.push(format!("{}: this is a comment; options begin with `{MARKER} `", at(1)));
                 }
-                None if in_head => {
-                    // One warning for each kind of line.
-                    let stranger = STRANGERS.iter().find(|stranger| stranger.begins(line));
-                    if let Some(stranger) = stranger.filter(|stranger| !strangers.contains(stranger)) {
-                        strangers.push(stranger);
-                        script.warnings.push(format!("{}: {}", at(1), stranger.warning()));
-                    }
-                }
                 None => {}
             }
+        }
+        for (line, warning) in foreign::warnings(&text, MARKER) {
+            let position = Position { file: name.to_owned(), line, column: 1 };
+            script.warnings.push(format!("{position}: {warning}"));
         }
         script.text = text;
         Ok(script)

@@ -10,7 +10,7 @@ use super::{
     site::{Site, user_name},
     staging,
 };
-use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
+use muster_cli::{caller, connection::ConnectionOptions, foreign, stderr_line, verdict::wait_until_decided};
 use muster_client::{ClientError, JobQuery, Moment};
 use muster_names::{User, group_name};
 use muster_oar::{
@@ -152,8 +152,11 @@ fn directives(words: &mut Words) -> Result<Vec<String>, Failure> {
     let file = command.split_whitespace().next().ok_or_else(|| {
         Failure::from(Refusal::new(Code::NothingToRun, "nothing to run: -S reads the script of the command"))
     })?;
-    let directives = script::directives(&text_of(file)?)?;
-    Ok(script::merge(words, directives))
+    let text = text_of(file)?;
+    let mut warnings = script::merge(words, script::directives(&text)?);
+    let foreign = foreign::warnings(&text, script::PREFIX).into_iter();
+    warnings.extend(foreign.map(|(line, warning)| format!("line {line}: {warning}")));
+    Ok(warnings)
 }
 
 /// The text of a file that belongs to the submission.

@@ -7,7 +7,7 @@ use super::{
     ended::{Ended, Failure, print},
     site::{self, Site, variable},
 };
-use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
+use muster_cli::{caller, connection::ConnectionOptions, foreign, stderr_line, verdict::wait_until_decided};
 use muster_client::{ClientError, JobQuery};
 use muster_names::{User, group_name};
 use muster_pbs::{
@@ -54,6 +54,8 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     for (name, value) in process.instance {
         submission.spec.environment.entry(name.to_owned()).or_insert(value);
     }
+    let foreign = text.map(|text| foreign::warnings(text, prefix.unwrap_or(script::PREFIX))).unwrap_or_default();
+    foreign.iter().for_each(|(line, warning)| stderr_line!("qsub: line {line}: {warning}"));
     submission.warnings.iter().for_each(|warning| stderr_line!("qsub: {warning}"));
     if submission.interactive {
         let words = submit::shell_words(&settings, &program, &caller);

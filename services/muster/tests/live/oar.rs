@@ -47,10 +47,12 @@ pub fn wait_for(site: &Site, job: u64, wanted: &str) {
 fn a_script_runs_with_its_variables_and_its_output_is_where_oar_puts_it() {
     let site = site();
     let script = "#!/bin/sh\n#OAR -n first\n#OAR -l nodes=2,walltime=0:10\n#OAR --project bio\n\
-                  env | grep ^OAR_\necho nodes: $(sort $OAR_FILE_NODES | uniq -c)\necho $1\necho bad >&2\nexit 3\n";
+                  #PBS -N other\nenv | grep ^OAR_\necho nodes: $(sort $OAR_FILE_NODES | uniq -c)\necho $1\necho bad >&2\nexit 3\n";
     site.system.write("job.sh", script);
     site.ok("chmod +x job.sh");
-    assert_eq!(site.ok("oarsub -S './job.sh hello'"), "OAR_JOB_ID=1\n");
+    let Output { status, stdout, stderr } = site.run("oarsub -S './job.sh hello'");
+    assert_eq!((status, stdout.as_str()), (0, "OAR_JOB_ID=1\n"), "{stderr}");
+    assert!(stderr.contains("line 5: #PBS lines are options of qsub and are ignored here"), "{stderr}");
     wait_for(&site, 1, "Terminated");
     let said = site.system.read("OAR.first.1.stdout");
     let directory = site.system.path("").display().to_string();

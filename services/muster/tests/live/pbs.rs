@@ -23,15 +23,16 @@ pub fn site() -> Site {
 }
 
 /// A script with directives runs with PBS's variables, in its owner's home folder unless it says otherwise, and its
-/// output goes to files with PBS's names beside the place of submission.
+/// output goes to files with PBS's names beside the place of submission. Lines for other schedulers are told.
 #[test]
 fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
     let site = site();
     let script = "#!/bin/sh\n#PBS -N first\n#PBS -l select=2:ncpus=2:mpiprocs=2,walltime=0:10:00 -l place=scatter\n\
-                  env | grep ^PBS_\necho nodes: $(sort $PBS_NODEFILE | uniq -c)\necho bad >&2\nexit 3\n";
+                  #SBATCH -N 4\nenv | grep ^PBS_\necho nodes: $(sort $PBS_NODEFILE | uniq -c)\necho bad >&2\nexit 3\n";
     site.system.write("job.sh", script);
     let Output { status, stdout, stderr } = site.run("qsub -W block=true -v COLOUR=red job.sh");
     assert_eq!((status, stdout.as_str()), (3, "1.alpha\n"), "{stderr}");
+    assert!(stderr.contains("qsub: line 4: #SBATCH lines are options of sbatch and are ignored here"), "{stderr}");
     let said = site.system.read("first.o1");
     for line in [
         "PBS_JOBID=1.alpha",

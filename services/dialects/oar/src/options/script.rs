@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The beginning of a directive.
-const PREFIX: &str = "#OAR";
+pub const PREFIX: &str = "#OAR";
 /// The greatest number of directives of a script.
 const MOST_DIRECTIVES: usize = 10_000;
 

@@ -29,13 +29,19 @@ const FIXED: [(&str, &str, &str); 5] = [
 ];
 /// Attributes that every server of the family has and this one does not need, with the reason: setting them is no mistake, and
 /// changes nothing.
-const NEEDLESS: [(&str, &str); 17] = [
+const NEEDLESS: [(&str, &str); 18] = [
     ("log_events", "the log has everything"),
     ("mailer", "[notifier] says how mail is sent"),
     ("mail_from", "[notifier] says from whom mail comes"),
     ("flatuid", "a user is the same one on all nodes"),
-    ("scheduler_iteration", "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules"),
-    ("schedule_iteration", "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules"),
+    (
+        "scheduler_iteration",
+        "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules",
+    ),
+    (
+        "schedule_iteration",
+        "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules",
+    ),
     ("eligible_time_enable", "a job's waiting time is always known"),
     ("max_array_size", "max_queued limits jobs, with the tasks of arrays"),
     ("node_fail_requeue", "launch_timeout and node_check_rate say when a node is lost"),
@@ -43,6 +49,7 @@ const NEEDLESS: [(&str, &str); 17] = [
     ("pbs_license_max", "no licence is needed"),
     ("pbs_license_linger_time", "no licence is needed"),
     ("max_concurrent_provision", "nodes are not provisioned"),
+    ("max_job_sequence_id", "numbers of jobs never begin again"),
     ("tcp_timeout", "the services find lost connections themselves"),
     ("job_stat_rate", "nodes report by themselves"),
     ("poll_jobs", "nodes report by themselves"),

@@ -12,7 +12,7 @@ use translation::Translation;
 const MOST_OTHER_LINES: usize = 100;
 
 /// Lines of schedulers that Slurm's `sbatch` does not translate: to it they are comments.
-const COMMENTS: [&str; 4] = ["#$", "#COBALT", "#MSUB", "#OAR"];
+const COMMENTS: [&str; 5] = ["#$", "#COBALT", "#MSUB", "#MUSTER", "#OAR"];
 
 impl ScriptOptions {
     /// Adds what the `#BSUB` or else the `#PBS` lines of the script ask for, to every component and over its `#SBATCH`
