@@ -1,7 +1,9 @@
 //! `sacct` (SL-A-02 to A-11).
 
 use super::{
-    Ended, print, shown,
+    Ended,
+    forgotten::forgotten,
+    print, shown,
     site::{Site, number, was_refused},
     wanted,
 };
@@ -83,7 +85,9 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
     for step in page.steps {
         steps.entry(step.job).or_default().push(step);
     }
-    let entered = page.jobs.iter().filter(|detail| !was_refused(&detail.job));
+    // A number can be that of a task that is named as well.
+    let mut seen = BTreeSet::new();
+    let entered = page.jobs.iter().filter(|detail| !was_refused(&detail.job) && seen.insert(detail.job.id));
     let rows = entered.flat_map(|detail| {
         let steps = steps.get(&detail.job.id).map_or(&[][..], Vec::as_slice);
         rows_of(site, command, detail, steps, &cluster)
@@ -99,18 +103,25 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The jobs in memory that fall into the wanted time.
+/// The jobs that fall into the wanted time.
 fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
     let wanted = &command.wanted;
+    let all = site.client.all_jobs(None, None, true).map_err(|error| site.failure(&error))?.jobs;
     let only = |set: &BTreeSet<String>| if set.len() == 1 { set.first().cloned() } else { None };
     let user = only(&wanted.users).filter(|user| user.parse::<u32>().is_err());
     let name = only(&wanted.names);
-    let page = site.client.all_jobs(user.as_deref(), name.as_deref(), true).map_err(|error| site.failure(&error))?;
-    let is_in = |view: &JobView| {
-        wanted.from.is_none_or(|from| view.ended.is_none_or(|ended| ended >= from))
+    let is_in = |view: &&JobView| {
+        user.as_ref().is_none_or(|user| view.owner == *user)
+            && name.as_ref().is_none_or(|name| view.name == *name)
+            && wanted.from.is_none_or(|from| view.ended.is_none_or(|ended| ended >= from))
             && wanted.to.is_none_or(|to| view.submitted <= to)
+            && !was_refused(view)
     };
-    Ok(page.jobs.into_iter().filter(|view| is_in(view) && !was_refused(view)).map(|view| view.id).collect())
+    let mut jobs: Vec<JobId> = all.iter().filter(is_in).map(|view| view.id).collect();
+    if let Some(from) = wanted.from {
+        jobs.extend(forgotten(site, (from, wanted.to), &all)?);
+    }
+    Ok(jobs)
 }
 
 /// The jobs that the ids name. Jobs no longer in memory may be in the log.

@@ -13,6 +13,7 @@ mod crontab;
 mod diagnosis;
 mod ended;
 mod forecast;
+mod forgotten;
 mod holds;
 mod info;
 mod limits;

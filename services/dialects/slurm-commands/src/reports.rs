@@ -1,6 +1,6 @@
 //! `sreport`: what the accounting says was used in a time.
 
-use super::{Ended, print, site::Site, wanted};
+use super::{Ended, forgotten::forgotten, print, site::Site, wanted};
 use muster_client::Moment;
 use muster_schemas::usage::{UsageDimension, UsageQuery};
 use muster_slurm::{
@@ -47,9 +47,13 @@ fn of_books(site: &mut Site, command: &Sreport, cluster: &Cluster) -> Result<Str
     sreport(command, &used.rows, cluster, &site.clock).map_err(no_column)
 }
 
-/// The books do not tell jobs apart, so this is about the jobs that `sacct` lists without a number.
+/// The books do not tell jobs apart, so this is about the jobs that `sacct` lists for that time.
 fn of_jobs(site: &mut Site, command: &Sreport, cluster: &Cluster) -> Result<String, Failure> {
     let mut views = site.client.all_jobs(None, None, true).map_err(|error| site.failure(&error))?.jobs;
+    let forgotten = forgotten(site, (command.from, Some(command.to)), &views)?;
+    views.extend(site.details(&forgotten, false)?.jobs.into_iter().map(|detail| detail.job));
+    views.sort_by_key(|view| view.id);
+    views.dedup_by_key(|view| view.id);
     views.retain(|view| view.started.is_some_and(|started| started < command.to));
     views.retain(|view| view.ended.is_none_or(|ended| ended > command.from));
     let jobs = site.records(views, false)?;

@@ -71,6 +71,38 @@ impl Site {
     }
 }
 
+/// SL-A-02: jobs that have left memory are listed from the log: those submitted in the wanted time, with the tasks of arrays,
+/// and those that were unfinished when it began.
+#[test]
+fn jobs_that_have_left_memory_are_listed_by_time() {
+    let configuration = "[cluster]\nname = \"alpha\"\ndefault_queue = \"default\"\n\
+                         finished_job_retention_seconds = 1\n[[queues]]\nname = \"default\"\n";
+    let site = Site::with(configuration);
+    let remembered = |job: &str| {
+        let finished = site.system.json(&["jobs", "--state", "finished", "--json"]);
+        finished["jobs"].as_array().is_some_and(|jobs| jobs.iter().any(|known| known["id"] == job))
+    };
+    let forget = |job: &str| {
+        site.system.wait_until(&format!("job {job} has left memory"), || {
+            site.ok("sbatch -W -J later --wrap true");
+            !remembered(job)
+        });
+    };
+    assert_eq!(site.run("sbatch -W --wrap 'exit 3'").status, 3);
+    site.ok("sbatch -W -a 0-1 --wrap true");
+    let long = site.ok("sbatch --parsable --wrap 'while [ ! -e end ]; do sleep 0.1; done'");
+    forget("1");
+    let from = site.ok("date +%FT%T").trim().to_owned();
+    site.system.write("end", "");
+    site.is_over(long.trim());
+    forget(long.trim());
+    let listed = site.ok("sacct -n -P -X -S now-1hour -o JobID,State,ExitCode");
+    let all = format!("1|FAILED|3:0\n2_0|COMPLETED|0:0\n2_1|COMPLETED|0:0\n{}|COMPLETED|0:0\n", long.trim());
+    assert!(listed.starts_with(&all), "{listed}");
+    let listed = site.ok(&format!("sacct -n -P -X -S {from} -o JobID"));
+    assert_eq!(listed.lines().next(), Some(long.trim()), "{listed}");
+}
+
 /// SL-C-06, SL-C-08, SL-C-11, SL-C-14, SL-E-08
 #[test]
 fn a_script_is_submitted_runs_with_its_variables_and_its_status_is_waited_for() {
