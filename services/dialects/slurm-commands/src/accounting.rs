@@ -2,7 +2,7 @@
 
 use super::{
     Ended,
-    forgotten::forgotten,
+    forgotten::{details_with_first_tasks, forgotten},
     print, shown,
     site::{Site, number, was_refused},
     wanted,
@@ -75,19 +75,23 @@ fn submissions(site: &mut Site, ids: &[IdExpression], submitted: Submitted) -> R
 }
 
 fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
-    let jobs = match command.ids.as_slice() {
-        [] => in_window(site, command)?,
-        ids => named(site, ids)?,
+    let with_steps = !command.wanted.jobs_only || command.report.tells_of_steps();
+    let page = match command.ids.as_slice() {
+        [] => {
+            let jobs = in_window(site, command)?;
+            details_with_first_tasks(site, &jobs, with_steps)?
+        }
+        ids => {
+            let jobs = named(site, ids)?;
+            site.details(&jobs, with_steps)?
+        }
     };
     let cluster: Arc<str> = cluster(site, command)?.into();
-    let page = site.details(&jobs, !command.wanted.jobs_only || command.report.tells_of_steps())?;
     let mut steps: BTreeMap<JobId, Vec<StepDetail>> = BTreeMap::new();
     for step in page.steps {
         steps.entry(step.job).or_default().push(step);
     }
-    // A number can be that of a task that is named as well.
-    let mut seen = BTreeSet::new();
-    let entered = page.jobs.iter().filter(|detail| !was_refused(&detail.job) && seen.insert(detail.job.id));
+    let entered = page.jobs.iter().filter(|detail| !was_refused(&detail.job));
     let rows = entered.flat_map(|detail| {
         let steps = steps.get(&detail.job.id).map_or(&[][..], Vec::as_slice);
         rows_of(site, command, detail, steps, &cluster)

@@ -2,7 +2,10 @@
 
 use super::site::Site;
 use muster_client::{JobQuery, Moment};
-use muster_schemas::{JobId, Timestamp, views::JobView};
+use muster_schemas::{
+    JobId, Timestamp,
+    views::{JobDetail, JobDetailsPage, JobView},
+};
 use muster_slurm::queries::Failure;
 use std::collections::HashSet;
 
@@ -29,6 +32,28 @@ pub fn forgotten(
     let earlier = unfinished.iter().flat_map(with_tasks).filter(|id| !in_memory.contains(id));
     let later = (begin..end).filter(|number| !numbers.contains(number)).map(JobId::job);
     Ok(earlier.chain(later).collect())
+}
+
+/// The details of jobs, with those of the first task of each array, whose number is the array's.
+///
+/// # Errors
+/// The system did not answer.
+pub fn details_with_first_tasks(site: &mut Site, jobs: &[JobId], with_steps: bool) -> Result<JobDetailsPage, Failure> {
+    let mut page = site.details(jobs, with_steps)?;
+    let first_task = |detail: &JobDetail| {
+        let array = detail.job.array.as_ref()?;
+        let first = array.numbered.iter().next().filter(|index| !array.remaining.contains(*index))?;
+        Some(JobId::task(detail.job.id.number, first))
+    };
+    let known: HashSet<JobId> = page.jobs.iter().map(|detail| detail.job.id).collect();
+    let missing: Vec<JobId> = page.jobs.iter().filter_map(first_task).filter(|id| !known.contains(id)).collect();
+    let more = site.details(&missing, with_steps)?;
+    page.jobs.extend(more.jobs);
+    page.steps.extend(more.steps);
+    // A number can be that of a job that is named as well.
+    page.jobs.sort_by_key(|detail| detail.job.id);
+    page.jobs.dedup_by_key(|detail| detail.job.id);
+    Ok(page)
 }
 
 fn next_number(site: &mut Site, moment: Moment) -> Result<u64, Failure> {

@@ -1,6 +1,12 @@
 //! `sreport`: what the accounting says was used in a time.
 
-use super::{Ended, forgotten::forgotten, print, site::Site, wanted};
+use super::{
+    Ended,
+    forgotten::{details_with_first_tasks, forgotten},
+    print,
+    site::Site,
+    wanted,
+};
 use muster_client::Moment;
 use muster_schemas::usage::{UsageDimension, UsageQuery};
 use muster_slurm::{
@@ -51,7 +57,7 @@ fn of_books(site: &mut Site, command: &Sreport, cluster: &Cluster) -> Result<Str
 fn of_jobs(site: &mut Site, command: &Sreport, cluster: &Cluster) -> Result<String, Failure> {
     let mut views = site.client.all_jobs(None, None, true).map_err(|error| site.failure(&error))?.jobs;
     let forgotten = forgotten(site, (command.from, Some(command.to)), &views)?;
-    views.extend(site.details(&forgotten, false)?.jobs.into_iter().map(|detail| detail.job));
+    views.extend(details_with_first_tasks(site, &forgotten, false)?.jobs.into_iter().map(|detail| detail.job));
     views.sort_by_key(|view| view.id);
     views.dedup_by_key(|view| view.id);
     views.retain(|view| view.started.is_some_and(|started| started < command.to));
