@@ -133,7 +133,8 @@ async fn a_launch_that_is_stopped_while_its_contents_are_fetched_never_starts() 
     assert_eq!((exit.started, exit.cause), (None, EndCause::Killed));
     knows(&node, &contents);
     node.notes.lock().unwrap().silent_about_contents = false;
-    // A later run shows that everything before it was done.
+    // The contents arrive now, and nobody wants them. A later run shows that everything before it was done.
+    has_asked(&node, contents[2].0).await;
     node.order(order).await;
     let (next, more) = shortened(node.script(2, SCRIPT));
     knows(&node, &more);
@@ -157,6 +158,8 @@ async fn a_launch_that_is_forgotten_while_its_contents_are_fetched_leaves_nothin
     assert_eq!(node.run(node.script(3, "exit 0")).await.status, code(0));
     knows(&node, &contents);
     node.notes.lock().unwrap().silent_about_contents = false;
+    // The contents arrive now, and nobody wants them.
+    has_asked(&node, contents[2].0).await;
     let (next, more) = shortened(node.script(2, SCRIPT));
     knows(&node, &more);
     node.order(next).await;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NODE, Node, code, modes, until};
+use common::{MODES, NODE, Node, code, modes, until};
 use muster_executor::ContainmentMode;
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
@@ -131,6 +131,17 @@ async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
     let exit = node.ended(1).await;
     assert_eq!((exit.status, exit.cause), (None, EndCause::Itself));
     assert!(!node.work("out-1").exists());
+}
+
+/// Tests of runs, steps, tasks and crashes try every way of containment that there is.
+#[test]
+fn every_way_of_containment_is_there_to_be_tried() {
+    let found = modes();
+    assert!(found.contains(&ContainmentMode::Process), "{found:?}");
+    let missing: Vec<_> = MODES.into_iter().filter(|mode| !found.contains(mode)).collect();
+    if !missing.is_empty() {
+        muster_surroundings::skipped(&format!("tests of runs do without {missing:?}, which this host does not have"));
+    }
 }
 
 /// A run over its walltime is warned, then ended by force (M-EXE-4).

@@ -289,4 +289,32 @@ mod tests {
         let again = Stepped::open(folder.path(), NOW).unwrap();
         assert_eq!(again.head(), head);
     }
+
+    /// HPC-H-10: a hold that ran out while no ledger ran is over at its start.
+    #[test]
+    fn a_hold_that_ran_out_while_nothing_ran_is_released_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Stepped::open(folder.path(), NOW).unwrap();
+        let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+        let config = ClusterConfig { queues, ..ClusterConfig::default() };
+        ask(&mut ledger, Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+        ask(&mut ledger, user(), Command::Submit { jobs: vec![JobSpec::default(), JobSpec::default()] });
+        let until = |number: u64, seconds| Command::HoldUntil {
+            jobs: JobSelection::Ids(vec![JobId::job(number)]),
+            until: Some(NOW.plus_seconds(seconds)),
+        };
+        for (number, seconds) in [(1, 60), (2, 7200)] {
+            let held = ask(&mut ledger, user(), until(number, seconds));
+            assert!(held.answers[0].1.result.is_ok(), "{:?}", held.answers);
+        }
+        drop(ledger);
+        let later = NOW.plus_seconds(3600);
+        let mut ledger = Stepped::open(folder.path(), later).unwrap();
+        assert!(ledger.next_wake() <= later, "there is something to do at once");
+        let output = ledger.round(Vec::new(), later);
+        let records = output.commits.iter().flat_map(|commit| &commit.records);
+        let over: Vec<&Event> =
+            records.map(|record| &record.event).filter(|event| matches!(event, Event::JobHoldEnded { .. })).collect();
+        assert_eq!(over, [&Event::JobHoldEnded { job: JobId::job(1), is_over: true }]);
+    }
 }

@@ -1,6 +1,7 @@
 //! Programs over several servers, byte by byte as their processes write and read.
 
 use muster_pmi::{Effect, Layout, Server};
+use proptest::{prelude::ProptestConfig, test_runner::FileFailurePersistence};
 use std::collections::BTreeMap;
 
 /// The servers of a program, and what its processes have been sent.
@@ -274,6 +275,8 @@ fn fences_do_not_make_room_for_more() {
 }
 
 proptest::proptest! {
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     /// A process may write its requests in any pieces.
     #[test]
     fn pieces_do_not_matter(cuts in proptest::collection::vec(1usize..9, 1..40)) {

@@ -15,7 +15,7 @@ use muster_cli::{
 use muster_client::Client;
 use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{
-    environment::{defaults, of_allocation},
+    environment::{PACK_NAMES, defaults, of_allocation, with_pack_names},
     messages::AllocationEvent,
     moment::Now,
     options::{Command, parse, values::signal_number},
@@ -121,8 +121,10 @@ fn command(
 ) -> Result<Beside, Failure> {
     let error = |text: String| Failure::error(COMMAND.name(), text);
     let facts = allocation.facts(caller).ok_or_else(|| error("the allocation is over already".to_owned()))?;
+    let wanted = caller.environment.iter().find(|(name, _)| name == PACK_NAMES).map(|(_, value)| value.as_str());
+    let variables = with_pack_names(of_allocation(&facts), wanted);
     let mut command = process::Command::new(&words[0]);
-    command.args(&words[1..]).env_clear().envs(caller.environment.iter().cloned()).envs(of_allocation(&facts));
+    command.args(&words[1..]).env_clear().envs(caller.environment.iter().cloned()).envs(variables);
     // The token is not logged, and the command, which is not a program of the job, needs it to launch steps as the
     // caller.
     command.envs(connection.token.iter().map(|token| ("MUSTER_TOKEN", token)));

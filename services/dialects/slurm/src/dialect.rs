@@ -4,7 +4,7 @@
 
 use crate::{
     NAME, burst_buffer,
-    environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script, of_gpus, resource},
+    environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script, of_gpus, resource, with_pack_names},
     filtered, mail,
     messages::{EndCause, end_note},
 };
@@ -45,7 +45,8 @@ impl Dialect for Slurm {
             Some("1") => login::variables(order, host),
             _ => Variables::default(),
         };
-        variables.set.extend(of_batch_script(&facts(order, host.now)));
+        let wanted = order.environment.get(environment::PACK_NAMES).map(String::as_str);
+        variables.set.extend(with_pack_names(of_batch_script(&facts(order, host.now)), wanted));
         variables.set.extend(of_gpus(&order.gpus, false));
         // Slurm's daemon sets it if it is missing.
         if !order.environment.contains_key("TMPDIR") {

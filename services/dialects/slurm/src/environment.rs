@@ -77,6 +77,9 @@ pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMa
 /// The variable of a batch script that makes its node load its user's login environment.
 pub const LOADS_LOGIN: &str = "SLURM_GET_USER_ENV";
 
+/// With the value `1`, what runs in the job also gets the old names of the variables of heterogeneous jobs (SL-E-14).
+pub const PACK_NAMES: &str = "MUSTER_SLURM_PACK_NAMES";
+
 /// Whether a batch script gets its user's login environment: it replaces what `--export` leaves out of the submitter's
 /// environment, but not with `NIL`.
 pub fn loads_login(export: Option<&str>) -> bool {

@@ -150,14 +150,15 @@ impl Cluster {
         Self::with(config())
     }
 
-    /// Appends events to the log as they are.
+    /// Appends the events of one command to the log as they are.
     pub fn append(&mut self, actor: &Actor, events: Vec<Event>) {
+        let command = CommandId::derived(&[&self.log.len().to_le_bytes()]);
         for event in events {
             let record = Record {
                 sequence: Sequence(self.log.len() as u64 + 1),
                 time: self.now,
                 actor: Arc::new(actor.clone()),
-                command: CommandId::derived(&[]),
+                command,
                 trace: TraceContext::default(),
                 event,
                 epoch: 0,

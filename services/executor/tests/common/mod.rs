@@ -35,13 +35,14 @@ pub const NODE: &str = "n1";
 pub const PART_BYTES: usize = 1000;
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The ways of containment that this host has; the process tree is always one.
+/// All ways of containment.
+pub const MODES: [ContainmentMode; 3] = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
+
+/// The ways of containment that this host has; the process tree is always one. A test of its own, in `runs`, tells which
+/// are missing.
 pub fn modes() -> Vec<ContainmentMode> {
-    let all = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
-    let modes: Vec<_> =
-        all.into_iter().filter(|mode| Hierarchies::detect(*mode, "probe").map(|found| found.leave()).is_ok()).collect();
-    println!("containment: {modes:?}");
-    modes
+    let is_there = |mode: &ContainmentMode| Hierarchies::detect(*mode, "probe").map(|found| found.leave()).is_ok();
+    MODES.into_iter().filter(is_there).collect()
 }
 
 /// The program that shims are started from.

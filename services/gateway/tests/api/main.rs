@@ -1,10 +1,12 @@
-//! The API over a real ledger and the in-process bus. The tests play planner and executor themselves.
+//! The API over a real ledger, mostly on the in-process bus. The tests play planner and executor themselves.
 
 mod hostile;
 mod planning;
 mod system;
 mod tls;
 
+use futures::StreamExt as _;
+use muster_bus::{NatsBus, NatsConfig, testing::NatsServer};
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
@@ -431,6 +433,58 @@ fn history_keeps_the_names_of_its_time() {
     let mut again = client.events(Some(first), None, &[]).unwrap();
     for json in told {
         assert_eq!(again.next_until_caught_up().unwrap().unwrap().json, json);
+    }
+}
+
+/// The bus, the live stream, the stream of the past and that of another gateway have the same bytes, after a node was
+/// removed and the cluster was renamed too.
+#[test]
+fn an_event_is_the_same_bytes_on_the_bus_and_over_http() {
+    let server = NatsServer::start();
+    let config = || NatsConfig { url: server.url(), ..NatsConfig::default() };
+    let mut system = System::start_on(|runtime| runtime.block_on(NatsBus::connect(config())).expect("connected"));
+    let mut on_bus = system.runtime.block_on(async {
+        let bus = NatsBus::connect(config()).await.expect("connected");
+        bus.subscribe("muster.events.>").await.expect("subscribed")
+    });
+    let mut client = system.client();
+    let mut live = client.events(None, None, &[]).unwrap();
+    let drain = DrainRequest { nodes: vec!["node2".into()], reason: "old".into(), is_down: false };
+    let first = client.drain(CommandId::new_now(), &drain).unwrap().sequence;
+    let both = client.submit(CommandId::new_now(), &[job("a"), job("b")]).unwrap();
+    let mut config = client.config(Moment::Now).unwrap();
+    config.nodes.retain(|node| node.name != "node2");
+    config.settings.name = "another".into();
+    client.configure(CommandId::new_now(), &config.into(), false).unwrap();
+    let last = client.cancel(CommandId::new_now(), &ids(&both.jobs)).unwrap().sequence;
+    let told: Vec<String> = (first.0..=last.0).map(|_| live.next().unwrap().json).collect();
+    assert!(told.concat().contains("\"causedby\""), "{told:?}");
+    let ids: Vec<String> = (first.0..=last.0).map(|number| number.to_string()).collect();
+    let published: Vec<String> = system.runtime.block_on(async {
+        let mut published = Vec::new();
+        // The events of the configuration may come as well.
+        while published.len() < told.len() {
+            let next = tokio::time::timeout(Duration::from_secs(60), on_bus.next()).await.expect("it is published");
+            let json = String::from_utf8(next.expect("the bus is open").message.payload.to_vec()).unwrap();
+            let event: serde_json::Value = serde_json::from_str(&json).unwrap();
+            if ids.contains(&event["id"].as_str().unwrap_or_default().to_owned()) {
+                published.push(json);
+            }
+        }
+        published
+    });
+    assert_eq!(published, told);
+    // Who was restarted tells them like that, and so does a gateway that has seen nothing.
+    system.stop_gateway();
+    system.stop_ledger();
+    system.start_ledger();
+    system.start_gateway();
+    let (_other, mut new) = system.other_gateway();
+    for client in [&mut client, &mut new] {
+        let mut again = client.events(Some(first), None, &[]).unwrap();
+        for json in &told {
+            assert_eq!(&again.next_until_caught_up().unwrap().unwrap().json, json);
+        }
     }
 }
 

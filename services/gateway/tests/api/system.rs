@@ -100,12 +100,17 @@ fn free_port() -> SocketAddr {
 
 impl System {
     pub fn start() -> Self {
+        Self::start_on(|_| LocalBus::new())
+    }
+
+    /// A system on a bus of its own.
+    pub fn start_on(connect: impl FnOnce(&Runtime) -> SharedBus) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let tokens = folder.path().join("tokens");
         std::fs::write(&tokens, format!("{TOKEN} nobody\n")).unwrap();
         std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let bus: SharedBus = LocalBus::new();
+        let bus = connect(&runtime);
         let mut system = Self { runtime, bus, ledger: None, gateway: None, folder, tcp: free_port() };
         system.start_ledger();
         // Another test may take a port that was just found free.

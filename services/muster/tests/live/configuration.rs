@@ -84,6 +84,32 @@ fn a_whole_file_is_shown_and_lists_of_users_are_not_forgotten() {
     assert!(applied.contains(r#"cluster.administrators: ["ada","ben"] -> []"#), "{applied}");
 }
 
+/// D1: who sits at a terminal sees the difference and is asked, and what is not confirmed is not done. Emptying a list
+/// then needs no option.
+#[test]
+fn who_sits_at_a_terminal_is_asked() {
+    let mut system = System::stopped();
+    system.write("muster.toml", CLUSTER);
+    let file = system.path("muster.toml").display().to_string();
+    system.restart(&["--nodes", "1", "--cpus", "2", "--memory", "1G", "--config", &file]);
+    let shown = system.ok(&["config", "show"]);
+    system.write("next.toml", "[cluster]\noperators = []\nkill_grace_seconds = 7\n");
+    let apply = ["config", "apply", "--keep", "next.toml"];
+    for answer in ["n", "", "yeah"] {
+        let refused = system.answer(&apply, "apply this? [y/N] ", answer);
+        assert_eq!(refused.status, 1, "{answer}: {refused:?}");
+        assert!(refused.stdout.contains("cluster.kill_grace_seconds: 3 -> 7\r\n"), "{refused:?}");
+        assert!(refused.stdout.contains("nothing was changed") && !refused.stdout.contains("applied"), "{refused:?}");
+        assert_eq!(system.ok(&["config", "show"]), shown, "{answer}");
+    }
+    let applied = system.answer(&apply, "apply this? [y/N] ", "y");
+    assert!(applied.status == 0 && applied.stdout.contains("applied; in force from sequence "), "{applied:?}");
+    let after = rules(&system);
+    let settings = &after["settings"];
+    assert_eq!((&settings["operators"], &settings["kill_grace_seconds"]), (&serde_json::json!([]), &7.into()));
+    assert_eq!(settings["administrators"], serde_json::json!(["ada", "ben"]), "what the file does not name stays");
+}
+
 /// D1: if nobody can be asked, a list of users is only emptied with an explicit option.
 #[test]
 fn a_list_of_users_is_emptied_only_if_that_is_said() {

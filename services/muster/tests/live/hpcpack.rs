@@ -401,6 +401,27 @@ fn settings_are_set_all_or_none() {
     assert_eq!(system.run(&["cluscfg", "setparams", "SubmissionFilterProgram=relative"]).status, 1);
 }
 
+/// HPC-F-72: programs live on the hosts of runners, so one that is missing here is taken, with a warning.
+#[test]
+fn a_filter_program_that_is_not_on_this_host_is_taken_with_a_warning() {
+    let system = System::start(1);
+    let (missing, there) = (system.path("missing").display().to_string(), system.path("there").display().to_string());
+    system.write("there", "#!/bin/sh\n");
+    let set = |name: &str, program: &str| {
+        let said = system.run(&["cluscfg", "setparams", &format!("{name}={program}")]);
+        assert_eq!(said.status, 0, "{}", said.stderr);
+        said.stderr
+    };
+    let warning = format!("{missing} does not exist on this host; it has to be there for the filter-runners");
+    for name in ["SubmissionFilterProgram", "ActivationFilterProgram"] {
+        let said = set(name, &missing);
+        assert!(said.starts_with("muster: warning: ") && said.contains(&warning), "{said}");
+        assert!(system.ok(&["cluscfg", "listparams"]).contains(&missing));
+        assert_eq!(set(name, &missing), "", "who leaves it as it is has been told");
+        assert_eq!(set(name, &there), "");
+    }
+}
+
 /// HPC-T-01, HPC-T-02
 #[test]
 fn a_template_goes_out_as_xml_and_comes_in_again() {

@@ -168,6 +168,21 @@ fn scripts_for_pbs_and_lsf_run_as_they_ask() {
     assert!(told.contains("sbatch: invalid option -- 'R'\n"), "{told}");
 }
 
+/// SL-E-14: scripts from the time of the old names get them where they ask, in all three places.
+#[test]
+fn the_old_names_of_variables_are_there_for_who_asks() {
+    let site = reference();
+    let show = "echo $SLURM_PACK_SIZE $SLURM_JOB_ID_PACK_GROUP_1";
+    let all = format!("{show}\nsrun -n1 sh -c '{show}'\n");
+    site.system.write("job", &format!("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1\n{all}"));
+    site.ok("sbatch -W -o none job");
+    assert_eq!(site.system.read("none"), "\n\n");
+    site.ok("MUSTER_SLURM_PACK_NAMES=1 sbatch -W -o script job");
+    assert_eq!(site.system.read("script"), "2 4\n2 4\n");
+    site.system.write("shell", &all);
+    assert_eq!(site.ok("MUSTER_SLURM_PACK_NAMES=1 salloc -Q -n1 : -n1 sh shell"), "2 6\n2 6\n");
+}
+
 /// SL-C-38: partitions and features of nodes change while the system runs.
 #[test]
 fn partitions_are_made_changed_and_deleted_while_the_system_runs() {

@@ -6,7 +6,7 @@ use nix::{
 };
 use serde_json::Value;
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -270,6 +270,28 @@ impl System {
             stdout: text(output.stdout),
             stderr: text(output.stderr),
         }
+    }
+
+    /// Runs a command at a terminal, where somebody answers its first question; what the terminal showed is the output.
+    pub fn answer(&self, arguments: &[&str], question: &str, answer: &str) -> Output {
+        let terminal = nix::pty::openpty(None, None).expect("a terminal");
+        let stream = || terminal.slave.try_clone().expect("a stream");
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("muster starts");
+        drop((command, terminal.slave));
+        let mut master = std::fs::File::from(terminal.master);
+        let (mut shown, mut chunk, mut is_answered) = (String::new(), [0; 512], false);
+        // The end of a terminal that nobody has open any more is an error.
+        while let Ok(count @ 1..) = master.read(&mut chunk) {
+            shown.push_str(&String::from_utf8_lossy(&chunk[..count]));
+            if !is_answered && shown.contains(question) {
+                master.write_all(format!("{answer}\r").as_bytes()).expect("it reads");
+                is_answered = true;
+            }
+        }
+        let status = child.wait().expect("it is our child").code().expect("no signal ended it");
+        assert!(is_answered, "it did not ask `{question}`: {shown}");
+        Output { status, stdout: shown, stderr: String::new() }
     }
 
     /// Runs a command that must succeed, and returns its output.

@@ -9,8 +9,9 @@ use muster_pbs_policy::{
     preset::Preset,
     report, values,
 };
+use nix::time::{ClockId, clock_gettime};
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Words that lead deep into the readers.
 const WORDS: &[&str] = &[
@@ -133,7 +134,21 @@ proptest! {
     }
 }
 
-/// PBS-C-14: the worst files of the largest size are checked in time that a person waits.
+/// How much longer the check of a file may take than that of its eighth: in proportion it is 8, by the square 64.
+const MOST_GROWTH: u32 = 32;
+
+/// The processor time of checking a file: what else the machine does and how fast it is does not matter to a ratio.
+fn checking_time(name: &str, text: &str) -> Duration {
+    let spent =
+        || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every kernel has this clock"));
+    let before = spent();
+    let checked = check(&[Source::new(name, text)], Some(Preset::SgiOrigin));
+    let lines = report::lines(&checked, &zurich(), at("2026-11-20T10:00:00", &zurich()));
+    assert!(!lines.is_empty());
+    spent() - before
+}
+
+/// PBS-C-14: the time for the worst files grows in proportion to their size.
 #[test]
 fn the_worst_files_do_not_keep_anybody_waiting() {
     let repeated = |line: &str| line.repeat((1 << 20) / line.len());
@@ -152,11 +167,11 @@ fn the_worst_files_do_not_keep_anybody_waiting() {
         ("config", format!("BATCH_QUEUES {}", numbered(|number| format!("q{number},")))),
     ];
     for (name, text) in texts {
-        let started = Instant::now();
-        let checked = check(&[Source::new(name, &text)], Some(Preset::SgiOrigin));
-        let lines = report::lines(&checked, &zurich(), at("2026-11-20T10:00:00", &zurich()));
-        assert!(!lines.is_empty());
-        // A multiple of what a slow machine needs.
-        assert!(started.elapsed() < Duration::from_secs(20), "{name}: {:?} for {:.60}", started.elapsed(), text);
+        let eighth = &text[..text.len() / 8];
+        let least = |text: &str, times: usize| (0..times).map(|_| checking_time(name, text)).min().expect("some");
+        let (small, large) = (least(eighth, 5), least(&text, 1));
+        // Interrupts count too: who is slow is looked at again.
+        let is_fine = |large: Duration| large <= small * MOST_GROWTH;
+        assert!(is_fine(large) || is_fine(least(&text, 3)), "{name}: {small:?} and {large:?} for {text:.60}");
     }
 }

@@ -296,8 +296,12 @@ fn add_world(variables: &mut Variables, step: &StepFacts<'_>, cpus: &[u64]) {
     put(variables, "SLURM_JOB_CPUS_PER_NODE", compress_counts(cpus));
 }
 
-/// Adds the old names, `_PACK_GROUP_n` and `SLURM_PACK_SIZE`, for scripts that still read them (SL-E-14).
-pub fn with_pack_names(mut variables: Variables) -> Variables {
+/// Adds the old names, `_PACK_GROUP_n` and `SLURM_PACK_SIZE`, for scripts that still read them (SL-E-14), if
+/// [`PACK_NAMES`](super::PACK_NAMES) is `1` in the environment of whoever gets the variables.
+pub fn with_pack_names(mut variables: Variables, wanted: Option<&str>) -> Variables {
+    if wanted != Some("1") {
+        return variables;
+    }
     let old = variables.iter().filter_map(|(name, value)| match name.split_once("_HET_GROUP_") {
         Some((name, offset)) => Some((format!("{name}_PACK_GROUP_{offset}"), value.clone())),
         None => (name == "SLURM_HET_SIZE").then(|| ("SLURM_PACK_SIZE".to_owned(), value.clone())),

@@ -168,6 +168,9 @@ impl StepPlan {
             Some(StepPlace { node: self.world.nodes[*node].clone(), ranks, cores: Some(cores) })
         });
         let places: Vec<StepPlace> = places.collect();
+        let wanted = exported.get(environment::PACK_NAMES).cloned();
+        let variables =
+            environment::with_pack_names(self.variables(job, ranks.first().unwrap_or(0)), wanted.as_deref());
         let programs = match programs {
             Some(programs) => by_command(&ranks, programs),
             None => vec![StepProgram { ranks: ranks.clone(), argv: planned.part.words.clone() }],
@@ -179,7 +182,7 @@ impl StepPlan {
             programs,
             environment: exported
                 .into_iter()
-                .chain(self.variables(job, ranks.first().unwrap_or(0)))
+                .chain(variables)
                 .chain(binding_variables(&planned.settings))
                 .chain(gpu_variables(&planned.settings))
                 .collect(),

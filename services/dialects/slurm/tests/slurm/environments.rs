@@ -325,9 +325,12 @@ fn a_task_of_an_array_knows_its_place() {
 /// SL-E-14.
 #[test]
 fn the_old_names_are_added_on_demand() {
-    let variables = with_pack_names(of_allocation(&example()));
+    let variables = with_pack_names(of_allocation(&example()), Some("1"));
     assert_eq!(variables["SLURM_PACK_SIZE"], "2");
     assert_eq!(variables["SLURM_JOB_ID_PACK_GROUP_1"], "11742");
+    for unwanted in [None, Some("0")] {
+        assert_eq!(with_pack_names(of_allocation(&example()), unwanted), of_allocation(&example()));
+    }
 }
 
 proptest! {

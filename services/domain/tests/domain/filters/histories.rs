@@ -2,7 +2,7 @@
 //! is rolled back once, from the last filter that passed to the first.
 
 use super::support::*;
-use crate::{properties::place, support::*};
+use crate::{properties::place, public_events::assert_they_stay, support::*};
 use muster_domain::runs::PartState;
 use muster_schemas::{
     JobId, PartId,
@@ -390,6 +390,16 @@ proptest! {
         let cluster = Model::play(&steps);
         cluster.assert_replays();
         audit(&cluster.log);
+    }
+
+    /// What filters say is told in the same words whenever and wherever it is read.
+    #[test]
+    fn the_public_events_of_filters_stay_the_same(
+        steps in prop::collection::vec(step(), 1..150),
+        middle: prop::sample::Index,
+    ) {
+        let cluster = Model::play(&steps);
+        assert_they_stay(&cluster.log, &cluster.state, middle.index(cluster.log.len() + 1));
     }
 }
 
