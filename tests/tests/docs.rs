@@ -148,7 +148,8 @@ fn commands_that_are_named_exist() {
 
 #[test]
 fn commands_that_do_not_exist_are_found() {
-    let text = "`muster jobs`, `muster polcy` and\n`muster --data DIR job hodl 7`, `muster job hold 7`, `muster logs x`";
+    let text =
+        "`muster jobs`, `muster polcy` and\n`muster --data DIR job hodl 7`, `muster job hold 7`, `muster logs x`";
     let found = Commands::new().unknown_in(text);
     assert_eq!(found, [(0, "muster polcy".to_owned()), (1, "muster job hodl".to_owned())]);
 }
@@ -164,10 +165,13 @@ impl Commands {
         let page = fs::read_to_string(root().join("docs/reference/commands.md")).expect("the page can be read");
         let heading = Regex::new("(?m)^### `muster ([^`]+)`$").expect("a regular expression");
         let alias = Regex::new(r"(?m)^  [a-z-]+ .*\[alias: ([a-z]+)\]").expect("a regular expression");
-        let named = [heading, alias].into_iter().flat_map(|pattern| {
-            pattern.captures_iter(&page).map(|found| found[1].to_owned()).collect::<Vec<_>>()
-        });
-        Self { known: named.collect(), quoted: Regex::new(r"`(?:sudo )?muster ([^`]+)`").expect("a regular expression") }
+        let named = [heading, alias]
+            .into_iter()
+            .flat_map(|pattern| pattern.captures_iter(&page).map(|found| found[1].to_owned()).collect::<Vec<_>>());
+        Self {
+            known: named.collect(),
+            quoted: Regex::new(r"`(?:sudo )?muster ([^`]+)`").expect("a regular expression"),
+        }
     }
 
     /// Each unknown command with its line, counted from 0.

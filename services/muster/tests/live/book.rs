@@ -49,7 +49,10 @@ fn the_thirty_seconds_of_the_readme_are_true() {
         match content {
             Content::Text("sh", script) => {
                 let is_ours = |line: &str| line.starts_with("ops/quickstart ") || line.starts_with("ops/test ");
-                assert!(script.lines().all(is_ours), "line {line}: these build everything and run every test: {script}");
+                assert!(
+                    script.lines().all(is_ours),
+                    "line {line}: these build everything and run every test: {script}"
+                );
             }
             Content::Text(language, _) => panic!("line {line}: nobody knows how to execute {language}"),
             Content::Console(commands) => {

@@ -115,7 +115,9 @@ impl Chapter {
     pub fn follow(&self) {
         let text = page(self.file);
         for (begin, why) in self.left_out {
-            let is_there = text.lines().any(|line| line.trim_start().trim_start_matches("$ ").trim_start_matches("# ").starts_with(begin));
+            let is_there = text
+                .lines()
+                .any(|line| line.trim_start().trim_start_matches("$ ").trim_start_matches("# ").starts_with(begin));
             assert!(is_there, "{}: nothing begins with `{begin}`, which is left out: {why}", self.file);
         }
         let blocks = blocks(&text);

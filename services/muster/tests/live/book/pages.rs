@@ -83,7 +83,8 @@ fn the_page_on_containers_is_true() {
         // A folder that is not one that all containers see.
         let containers::Site { system, image } = containers::Site::start_in(Path::new("/var/tmp"), runtime);
         make_image(&system.path("lab"));
-        let caller = format!("export MUSTER_SERVER={} MUSTER_TOKEN={}; unset MUSTER_DATA", system.server(), System::TOKEN);
+        let caller =
+            format!("export MUSTER_SERVER={} MUSTER_TOKEN={}; unset MUSTER_DATA", system.server(), System::TOKEN);
         let chapter = Chapter::new("docs/containers.md", system).with("/images/lab", image).with_links().after(&caller);
         // The word is nowhere but in the image.
         for name in ["solver", "job.sh"] {
@@ -227,7 +228,10 @@ fn the_page_for_users_of_oar_is_true() {
         .without(&[("oarsh node2 hostname", "it works inside a job only; the same follows from outside")]);
     let system = &chapter.system;
     chapter.script("job.sh", "sleep 600");
-    system.write("gaia.toml", "[[queues]]\nname = \"1\"\n[[nodes]]\nname = \"gaia[1-4]\"\ncores = 12\nmemory = \"24G\"\n");
+    system.write(
+        "gaia.toml",
+        "[[queues]]\nname = \"1\"\n[[nodes]]\nname = \"gaia[1-4]\"\ncores = 12\nmemory = \"24G\"\n",
+    );
     system.write("gaia.swf", &trace(700, 48));
     system.write("rule_2", "die ('no') if ( $user eq \"root\" or $user eq \"oar\" );\n");
     system.write("rule_40", "# The rule of\n# our site\nif ($project eq '') { die 'no project' }\n");

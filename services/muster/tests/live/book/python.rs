@@ -61,5 +61,9 @@ fn the_reader_of_events_on_nats_works() {
     let events = system.read("events.out");
     assert_eq!(output.status, 0, "{output:?}\n{events}{}", system.read("events.err"));
     let kinds: Vec<&str> = events.lines().filter_map(|line| line.split(' ').nth(1)).collect();
-    assert_eq!((kinds.first(), kinds.last()), (Some(&"muster.job.submitted.v1"), Some(&"muster.job.finished.v1")), "{events}");
+    assert_eq!(
+        (kinds.first(), kinds.last()),
+        (Some(&"muster.job.submitted.v1"), Some(&"muster.job.finished.v1")),
+        "{events}"
+    );
 }
