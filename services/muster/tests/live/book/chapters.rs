@@ -306,6 +306,11 @@ fn the_chapter_for_operators_is_true() {
     let repository = repository().display().to_string();
     let three = system.path("three").display().to_string();
     let local_cluster = format!("MUSTER_BINARY={} {repository}/ops/local-cluster", env!("CARGO_BIN_EXE_muster"));
+    // The page asks three ledgers who leads, when one of them is stopped.
+    let ledgers = format!(
+        "{local_cluster} start {three} >/dev/null; {local_cluster} kill {three} ledger3 >/dev/null; \
+         muster --data {three}/data ledgers; {local_cluster} stop {three} >/dev/null"
+    );
     // The chapter restores to a folder with the key, which is not in its backup.
     let backups = system.path("backups").display().to_string();
     std::fs::create_dir(system.path("restored")).expect("a folder");
@@ -317,6 +322,7 @@ fn the_chapter_for_operators_is_true() {
         .with("/tmp/three", three)
         .with("--data /var/lib/muster", "--data restored")
         .with("ops/nats/", format!("{repository}/ops/nats/"))
+        .with("muster ledgers", ledgers)
         .without(&[
             ("ops/prerequisites", "it was run before these tests"),
             ("ops/release", "what is tested was built before"),

@@ -138,10 +138,11 @@ fn the_page_on_agents_is_true() {
         .folder("~/results", "results")
         .with_links()
         .every_line();
-    // An agent does not end by itself.
+    // An agent does not end by itself. The gateway looks at the file of agents once a second, and a person is slower.
     chapter.script(
         "agent",
-        "timeout 200 muster agent --period 1 --folder of-agent \"$@\" >agent.out 2>agent.log &\necho $! >agent.pid\n\
+        "again='until muster agent --period 1 --folder of-agent \"$@\"; do sleep 0.1; done'\n\
+         timeout 200 sh -c \"$again\" sh \"$@\" >agent.out 2>agent.log &\necho $! >agent.pid\n\
          timeout 60 sh -c 'until grep -q ready agent.out; do sleep 0.02; done'\ncat agent.out agent.log",
     );
     fs::create_dir(chapter.system.path("input")).expect("a folder");
