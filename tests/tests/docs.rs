@@ -185,7 +185,7 @@ impl Commands {
     fn unknown(&self, line: &str) -> Option<String> {
         let mut words = line.split_whitespace().skip_while({
             let mut is_value = false;
-            move |word| {
+            move |word: &&str| {
                 let is_option = word.starts_with('-');
                 let skips = is_option || is_value;
                 is_value = is_option && !word.contains('=');

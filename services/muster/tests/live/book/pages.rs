@@ -218,11 +218,11 @@ fn the_page_for_users_of_oar_is_true() {
     let system = System::stopped_in(Path::new("/var/tmp"));
     let chapter = Chapter::new("docs/oar.md", configured(system, &format!("{queue}{nodes}"), &[]))
         .folder("/etc/oar", "etc")
-        // Its jobs are called in a job of their own, which no operator deletes.
+        // A job that no operator deletes, with cores on two nodes.
         .with("OAR_JOB_ID=12", "OAR_JOB_ID=1")
         .with("oarprint host", "OAR_JOB_ID=1 oarprint host")
         .with("node1:/tmp/out", "node3:/tmp/out")
-        // The log of a site is not ours to give away.
+        // The archive has the log of the site; this one is shorter.
         .with("UniLu-Gaia-2014-1.swf.gz", "gaia.swf")
         .with_links()
         .every_line()
