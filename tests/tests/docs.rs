@@ -44,6 +44,166 @@ fn links_are_found() {
     assert_eq!(targets(text), ["one.md", "two/three.md", "picture.png"]);
 }
 
+/// Pages with commands or files that no test executes, and why.
+const NOT_EXECUTED: [(&str, &str); 4] = [
+    ("CONTRIBUTING.md", "its scripts build everything and run every test"),
+    ("docs/performance.md", "its programs measure for hours, on a machine of their own"),
+    ("ops/systemd/README.md", "it installs services on a host that systemd has started"),
+    ("tests/fuzz/README.md", "it needs a program from the registry and runs for minutes"),
+];
+
+/// The sources of the tests that execute pages.
+const EXECUTING: [&str; 2] = ["services/muster/tests/live/book.rs", "services/muster/tests/live/book"];
+
+/// Each block between fences says its language, and a page with blocks that are more than text is executed by the tests
+/// of the book.
+#[test]
+fn every_page_with_commands_or_files_is_executed() {
+    let executed = executed_pages();
+    let mut faults = Vec::new();
+    let mut with_blocks = BTreeSet::new();
+    for page in files_below(&root()).into_iter().filter(|path| is_page(path)) {
+        let (name, text) = (shown(&page), fs::read_to_string(&page).expect("a page can be read"));
+        for Fenced { line, language, first } in fenced(&text) {
+            let is_typed = first.starts_with("$ ") || first.starts_with("# ");
+            match language {
+                "" => faults.push(format!("{name}:{line}: a block without a language")),
+                "text" if is_typed => faults.push(format!("{name}:{line}: commands are `console`, not `text`")),
+                "text" => {}
+                _ => drop(with_blocks.insert(name.clone())),
+            }
+        }
+    }
+    let left_out: BTreeSet<String> = NOT_EXECUTED.iter().map(|(page, _)| (*page).to_owned()).collect();
+    let known: BTreeSet<String> = executed.union(&left_out).cloned().collect();
+    let tell = |page: &String, what: &str| format!("{page}: {what}");
+    faults.extend(with_blocks.difference(&known).map(|page| tell(page, "no test executes its blocks")));
+    faults.extend(known.difference(&with_blocks).map(|page| tell(page, "there is nothing to execute")));
+    faults.extend(executed.intersection(&left_out).map(|page| tell(page, "it is executed and left out")));
+    assert!(faults.is_empty(), "pages that nobody tries:\n{}", faults.join("\n"));
+}
+
+/// The pages that the tests of the book name where they execute them.
+fn executed_pages() -> BTreeSet<String> {
+    let call = Regex::new(r#"\b(?:Chapter::new|page)\(\s*"([^"]+\.md)""#).expect("a regular expression");
+    let [file, folder] = EXECUTING.map(|path| root().join(path));
+    let sources = files_below(&folder).into_iter().chain([file]);
+    let texts = sources.map(|source| fs::read_to_string(source).expect("a source can be read"));
+    let pages = texts.flat_map(|text| call.captures_iter(&text).map(|found| found[1].to_owned()).collect::<Vec<_>>());
+    pages.collect()
+}
+
+/// The start of a block between fences: its line, its language, and what its first line says.
+struct Fenced<'a> {
+    line: usize,
+    language: &'a str,
+    first: &'a str,
+}
+
+fn fenced(text: &str) -> Vec<Fenced<'_>> {
+    let (mut blocks, mut is_inside) = (Vec::new(), false);
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((line, text)) = lines.next() {
+        let Some(language) = text.trim_start().strip_prefix("```") else { continue };
+        is_inside = !is_inside;
+        if is_inside {
+            let first = lines.peek().map_or("", |(_, first)| *first);
+            blocks.push(Fenced { line: line + 1, language: language.trim(), first });
+        }
+    }
+    blocks
+}
+
+#[test]
+fn blocks_are_found() {
+    let text = "a\n```sh\nb\n```\n```\n$ c\n```\n";
+    let found: Vec<_> = fenced(text).iter().map(|block| (block.line, block.language, block.first)).collect();
+    assert_eq!(found, [(2, "sh", "b"), (5, "", "$ c")]);
+}
+
+/// Beginnings of messages that are no commands: `muster is ready`.
+const NO_COMMANDS: [&str; 1] = ["is"];
+
+/// Each command that pages, messages and comments name between backquotes is one that `muster` has, as the page made from
+/// the program lists them.
+#[test]
+fn commands_that_are_named_exist() {
+    let commands = Commands::new();
+    let mut faults = Vec::new();
+    for file in files_below(&root()).into_iter().filter(|path| is_page(path) || is_source(path)) {
+        let text = fs::read_to_string(&file).expect("a text can be read");
+        let texts = if is_page(&file) {
+            vec![(1, text)]
+        } else {
+            literals_in(&text).into_iter().chain([(1, comments_in(&text))]).collect()
+        };
+        for (start, text) in texts {
+            for (line, command) in commands.unknown_in(&text) {
+                faults.push(format!("{}:{}: `{command}`", shown(&file), start + line));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "there are no such commands:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn commands_that_do_not_exist_are_found() {
+    let text =
+        "`muster jobs`, `muster polcy` and\n`muster --data DIR job hodl 7`, `muster job hold 7`, `muster logs x`";
+    let found = Commands::new().unknown_in(text);
+    assert_eq!(found, [(0, "muster polcy".to_owned()), (1, "muster job hodl".to_owned())]);
+}
+
+/// The commands of `muster`, and those below each.
+struct Commands {
+    known: BTreeSet<String>,
+    quoted: Regex,
+}
+
+impl Commands {
+    fn new() -> Self {
+        let page = fs::read_to_string(root().join("docs/reference/commands.md")).expect("the page can be read");
+        let heading = Regex::new("(?m)^### `muster ([^`]+)`$").expect("a regular expression");
+        let alias = Regex::new(r"(?m)^  [a-z-]+ .*\[alias: ([a-z]+)\]").expect("a regular expression");
+        let named = [heading, alias]
+            .into_iter()
+            .flat_map(|pattern| pattern.captures_iter(&page).map(|found| found[1].to_owned()).collect::<Vec<_>>());
+        Self {
+            known: named.collect(),
+            quoted: Regex::new(r"`(?:sudo )?muster ([^`]+)`").expect("a regular expression"),
+        }
+    }
+
+    /// Each unknown command with its line, counted from 0.
+    fn unknown_in(&self, text: &str) -> Vec<(usize, String)> {
+        let lines = text.lines().enumerate();
+        let spans = lines.flat_map(|(line, text)| self.quoted.captures_iter(text).map(move |span| (line, span)));
+        spans.filter_map(|(line, span)| Some((line, self.unknown(span.get(1)?.as_str())?))).collect()
+    }
+
+    /// The words of a command that does not exist. What a command without other commands gets are its arguments.
+    fn unknown(&self, line: &str) -> Option<String> {
+        let mut words = line.split_whitespace().skip_while({
+            let mut is_value = false;
+            move |word: &&str| {
+                let is_option = word.starts_with('-');
+                let skips = is_option || is_value;
+                is_value = is_option && !word.contains('=');
+                skips
+            }
+        });
+        let is_name = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
+        let first = words.next().filter(is_name).filter(|word| !NO_COMMANDS.contains(word))?;
+        if !self.known.contains(first) {
+            return Some(format!("muster {first}"));
+        }
+        let has_others = self.known.iter().any(|known| known.split_once(' ').is_some_and(|(group, _)| group == first));
+        let second = words.next().filter(is_name).filter(|word| has_others && !word.starts_with('-'))?;
+        let both = format!("{first} {second}");
+        (!self.known.contains(&both)).then(|| format!("muster {both}"))
+    }
+}
+
 /// The turns of speech that readers stumbled over most often: a pattern, and what to write instead.
 const TURNS: [(&str, &str); 5] = [
     (r"\banew\b", "again, or a word with re-"),

@@ -628,7 +628,7 @@ const PLANNER: Section = Section {
     name: "planner",
     shape: Shape::Table,
     cluster: false,
-    doc: "Chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
+    doc: "Chooses which jobs start where: the policy in force (`muster config show --policy`), unless an external planner is named.",
     keys: &[
         key(
             "command",

@@ -1,8 +1,11 @@
 //! The book is true: every block of it is executed, in order, and its pages show what really happens.
 
 mod chapters;
+mod pages;
+pub mod python;
 
 use crate::system::System;
+use nix::sys::signal::Signal;
 use std::{collections::BTreeSet, path::Path};
 
 /// A command of a page, and the output that the page shows.
@@ -27,7 +30,7 @@ struct Block<'a> {
 
 #[test]
 fn the_first_page_of_the_book_is_true() {
-    let text = std::fs::read_to_string(repository().join("docs/start-here.md")).unwrap();
+    let text = page("docs/start-here.md");
     let mut system = System::stopped();
     for block in blocks(&text) {
         match block.content {
@@ -36,6 +39,38 @@ fn the_first_page_of_the_book_is_true() {
             Content::Console(commands) => commands.iter().for_each(|shown| follow(&mut system, shown)),
         }
     }
+}
+
+#[test]
+fn the_thirty_seconds_of_the_readme_are_true() {
+    let text = page("README.md");
+    let mut system = System::stopped();
+    for Block { line, content } in blocks(&text) {
+        match content {
+            Content::Text("sh", script) => {
+                let is_ours = |line: &str| line.starts_with("ops/quickstart ") || line.starts_with("ops/test ");
+                assert!(
+                    script.lines().all(is_ours),
+                    "line {line}: these build everything and run every test: {script}"
+                );
+            }
+            Content::Text(language, _) => panic!("line {line}: nobody knows how to execute {language}"),
+            Content::Console(commands) => {
+                for shown in &commands {
+                    // A person would not look this quickly.
+                    if shown.command == "muster jobs" {
+                        system.wait_for_state("1_6", "running");
+                    }
+                    follow(&mut system, shown);
+                }
+            }
+        }
+    }
+}
+
+/// The text of a page. `tests/tests/docs.rs` finds the pages that are executed by the calls of this and of `Chapter::new`.
+fn page(file: &str) -> String {
+    std::fs::read_to_string(repository().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 fn repository() -> std::path::PathBuf {
@@ -49,8 +84,10 @@ fn follow(system: &mut System, shown: &Shown<'_>) {
         ["export", ..] => {}
         ["muster", "up", ref options @ ..] => {
             system.stop();
-            system.restart(options);
+            let options: Vec<&str> = options.iter().copied().filter(|word| *word != "&").collect();
+            system.restart(&options);
         }
+        ["kill", "-9", ..] => system.signal(Signal::SIGKILL),
         // It needs a terminal and a person who leaves it; `steps.rs` tests such steps.
         ["muster", "step", "run", .., "--pty", _, "--", "top"] => {}
         // A person would not type the number of a new job this quickly.
@@ -148,7 +185,8 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 fn commands<'a>(lines: &[(usize, &'a str)]) -> Vec<Shown<'a>> {
     let mut commands: Vec<Shown<'a>> = Vec::new();
     for (line, text) in lines {
-        match (text.strip_prefix("$ "), commands.last_mut()) {
+        // Administrators have another prompt.
+        match (text.strip_prefix("$ ").or(text.strip_prefix("# ")), commands.last_mut()) {
             (Some(command), _) => {
                 commands.push(Shown { line: line + 1, command: command.to_owned(), output: Vec::new() });
             }

@@ -22,7 +22,7 @@ const COMMANDS: [&str; 10] = ["sh", "cat", "hostname", "id", "pwd", "sleep", "to
 const NOBODY: u32 = 65_534;
 
 /// The runtimes that are to be tried, if anything can be.
-fn runtimes() -> Vec<&'static str> {
+pub fn runtimes() -> Vec<&'static str> {
     if !Uid::effective().is_root() {
         skipped("only root can start jobs of other users");
         return Vec::new();
@@ -51,9 +51,9 @@ fn runtimes() -> Vec<&'static str> {
 }
 
 /// A system whose jobs nobody's own folder is open to, with an image, and one runtime.
-struct Site {
-    system: System,
-    image: String,
+pub struct Site {
+    pub system: System,
+    pub image: String,
 }
 
 impl Site {
@@ -62,7 +62,7 @@ impl Site {
     }
 
     /// Starts it in a folder below this one.
-    fn start_in(place: &Path, runtime: &str) -> Self {
+    pub fn start_in(place: &Path, runtime: &str) -> Self {
         let mut system = System::stopped_in(place);
         fs::set_permissions(system.path(""), fs::Permissions::from_mode(0o777)).expect("its own folder");
         let settings = format!("[executor]\ncontainer_runtime = \"{runtime}\"\n");
@@ -134,7 +134,7 @@ impl Site {
 }
 
 /// An OCI bundle with a shell. Its root belongs to root: nobody can change it.
-fn make_image(folder: &Path) -> String {
+pub fn make_image(folder: &Path) -> String {
     let bin = folder.join("rootfs/bin");
     fs::create_dir_all(&bin).expect("a folder");
     fs::create_dir(folder.join("rootfs/etc")).expect("a folder");

@@ -39,7 +39,7 @@ fn site_with(executor: &str) -> Site {
     Site { system }
 }
 
-fn make_device(gpu: u64, file: &str) {
+pub fn make_device(gpu: u64, file: &str) {
     let all = Mode::from_bits_truncate(0o666);
     if mknod(file, SFlag::S_IFCHR, all, makedev(EXPERIMENTAL, gpu)).is_ok() {
         fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("its own file");

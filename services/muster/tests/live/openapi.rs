@@ -1,6 +1,6 @@
 //! A gateway's description of its own API, used by other programs: a validator, and a generator of clients.
 
-use crate::system::System;
+use crate::{book::python, system::System};
 use std::path::PathBuf;
 
 /// Anything that takes longer hangs.
@@ -47,4 +47,9 @@ fn clients_can_be_made_from_the_document() {
     let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/openapi-client/with_client.py");
     let said = run(&format!("{bin}/python {workload} {} {} example.json", system.server(), System::TOKEN));
     assert!(said.ends_with("done\n"), "{said}");
+    let shown =
+        python::program("docs/integrate.md", "AuthenticatedClient").replace("https://head:7457", &system.server());
+    let given = format!("import json\ntoken = \"{}\"\nrequest = json.load(open(\"example.json\"))\n", System::TOKEN);
+    system.write("shown.py", &format!("{given}{shown}print(detail.job.id, detail.job.owner)\n"));
+    assert!(run(&format!("{bin}/python shown.py")).contains("nobody"));
 }

@@ -75,7 +75,9 @@ pub fn edit(command: &Command, names: &[String], config: &ClusterConfig) -> Resu
             ));
         }
         Some(ObjectKind::Scheduler) => {
-            return Err(nothing("the scheduler has no attributes here: `muster policy` has its settings"));
+            return Err(nothing(
+                "the scheduler has no attributes here: `muster config show --policy` has its settings",
+            ));
         }
         Some(ObjectKind::Hook) => {
             return Err(nothing("hooks are not supported: submission and activation filters do what they do"));

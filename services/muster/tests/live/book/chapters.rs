@@ -1,53 +1,98 @@
 //! The chapters after the first page: their commands run on a system as the chapter assumes. Folders of a host stand
 //! for folders of the test. Whatever would change the host is left out, line by line, each with its reason here.
+//! `tests/tests/docs.rs` knows from the names of files here and in `pages.rs` that a page is executed.
 
-use super::{Block, Content, Shown, blocks, repository};
+use super::{Block, Content, Shown, blocks, page, repository};
 use crate::system::{Output, System};
 use serde_json::Value;
-use std::{collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt as _};
+use std::{
+    collections::BTreeSet,
+    fs::Permissions,
+    os::unix::fs::PermissionsExt as _,
+    time::{Duration, Instant},
+};
 
 /// The beginnings of lines, and why these lines are not executed.
-type LeftOut = (&'static str, &'static str);
+pub type LeftOut = (&'static str, &'static str);
 
-struct Chapter {
+/// Looks at what the output of a job says: the place of its script, the script, and the output.
+pub type JobCheck = fn(&str, &str, &str);
+
+/// Longer than anything a test waits for on a working machine.
+const LOOKING: Duration = Duration::from_secs(60);
+
+/// Commands that only look: they are typed again until they show what the page shows.
+const LOOKS: [&str; 6] = ["qstat", "oarstat", "muster jobs", "muster explain", "muster whatif", "muster nodes"];
+
+pub struct Chapter {
     file: &'static str,
-    system: System,
+    pub system: System,
     /// Words of the chapter, and their replacements here.
     stands_for: Vec<(&'static str, String)>,
     left_out: &'static [LeftOut],
-    /// Whether the links made by `muster install-commands` are on the path.
-    has_links: bool,
+    /// What a shell runs before each command.
+    before: String,
+    /// Whether all lines that the page shows are compared, and not the first one only.
+    every_line: bool,
+    job_check: Option<JobCheck>,
 }
 
 impl Chapter {
-    fn new(file: &'static str, system: System) -> Self {
+    pub fn new(file: &'static str, system: System) -> Self {
         // Filters run as another user and need access.
         std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).expect("its own folder");
-        Self { file, system, stands_for: Vec::new(), left_out: &[], has_links: false }
+        Self {
+            file,
+            system,
+            stands_for: Vec::new(),
+            left_out: &[],
+            before: String::new(),
+            every_line: false,
+            job_check: None,
+        }
     }
 
     /// Replaces a folder of the host by a folder of the test in this chapter.
-    fn folder(mut self, of_host: &'static str, name: &str) -> Self {
+    pub fn folder(mut self, of_host: &'static str, name: &str) -> Self {
         let folder = self.system.path(name);
         std::fs::create_dir_all(&folder).expect("a folder");
         self.stands_for.push((of_host, folder.display().to_string()));
         self
     }
 
-    fn with(mut self, word: &'static str, other: impl Into<String>) -> Self {
+    pub fn with(mut self, word: &'static str, other: impl Into<String>) -> Self {
         self.stands_for.push((word, other.into()));
         self
     }
 
-    fn without(mut self, left_out: &'static [LeftOut]) -> Self {
+    pub fn without(mut self, left_out: &'static [LeftOut]) -> Self {
         self.left_out = left_out;
         self
     }
 
     /// Puts a folder with links to the commands of other systems on the path.
-    fn with_links(mut self) -> Self {
-        self.system.ok(&["install-commands", &self.system.path("links").display().to_string()]);
-        self.has_links = true;
+    pub fn with_links(mut self) -> Self {
+        let links = self.system.path("links").display().to_string();
+        self.system.ok(&["install-commands", &links]);
+        self.before += &format!("PATH={links}:$PATH; ");
+        self
+    }
+
+    /// A shell runs this before each command.
+    pub fn after(mut self, command: &str) -> Self {
+        self.before += &format!("{command}; ");
+        self
+    }
+
+    /// Compares all lines that the page shows, except `...`.
+    pub fn every_line(mut self) -> Self {
+        self.every_line = true;
+        self
+    }
+
+    /// Looks at the output of each job script of the page.
+    pub fn checking_jobs(mut self, check: JobCheck) -> Self {
+        self.job_check = Some(check);
         self
     }
 
@@ -56,16 +101,23 @@ impl Chapter {
     }
 
     /// Writes a program that does nothing.
-    fn program(&self, name: &str) {
-        self.system.write(name, "#!/bin/sh\nexit 0\n");
+    pub fn program(&self, name: &str) {
+        self.script(name, "exit 0");
+    }
+
+    /// Writes a program of these lines.
+    pub fn script(&self, name: &str, lines: &str) {
+        self.system.write(name, &format!("#!/bin/sh\n{lines}\n"));
         std::fs::set_permissions(self.system.path(name), Permissions::from_mode(0o755)).expect("its own file");
     }
 
     /// Executes the whole chapter.
-    fn follow(&self) {
-        let text = std::fs::read_to_string(repository().join(self.file)).expect("a chapter");
+    pub fn follow(&self) {
+        let text = page(self.file);
         for (begin, why) in self.left_out {
-            let is_there = text.lines().any(|line| line.trim_start().trim_start_matches("$ ").starts_with(begin));
+            let is_there = text
+                .lines()
+                .any(|line| line.trim_start().trim_start_matches("$ ").trim_start_matches("# ").starts_with(begin));
             assert!(is_there, "{}: nothing begins with `{begin}`, which is left out: {why}", self.file);
         }
         let blocks = blocks(&text);
@@ -81,6 +133,7 @@ impl Chapter {
     fn execute(&self, line: usize, language: &str, text: &str) {
         let place = format!("{}:{line}", self.file);
         match language {
+            "sh" if text.contains("\n#SBATCH ") || text.contains("\n#MUSTER ") => self.submit(&place, text),
             "sh" => {
                 // A line that opens a loop or a function includes all of its body.
                 let opens = |line: &&str| line.ends_with('{') || line.ends_with("do");
@@ -109,12 +162,28 @@ impl Chapter {
         }
     }
 
-    /// Reads one object, or one on each line. Objects that can be submitted become files for the next commands.
+    /// Submits a script, and waits for its end.
+    fn submit(&self, place: &str, script: &str) {
+        self.system.write("block.sh", &self.here(script));
+        let submit = if script.contains("\n#SBATCH ") { "sbatch" } else { "muster submit" };
+        self.succeeds(place, &format!("{submit} --wait -o block.out block.sh || {{ cat block.out; exit 1; }}"));
+        if let Some(check) = self.job_check {
+            check(place, script, &self.system.read("block.out"));
+        }
+    }
+
+    /// Reads one object, or one on each line. Objects that can be submitted or planned become files for the next commands.
     fn read(&self, place: &str, text: &str) {
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
         let values = values.unwrap_or_else(|error| panic!("{place}: {error}"));
-        if values.iter().any(|value| value.get("jobs").is_some()) {
+        let has = |member: &str| values.iter().any(|value| value.get(member).is_some());
+        if has("server") {
+            self.system.write("state.json", text);
+        } else if has("jobs") {
             self.system.write("job.json", text);
+        } else if has("quotas") || has("periodical") {
+            self.system.write("block.json", text);
+            self.succeeds(place, "muster quota check block.json");
         }
     }
 
@@ -123,8 +192,7 @@ impl Chapter {
     }
 
     fn shell(&self, script: &str) -> Output {
-        let path = if self.has_links { "PATH=links:$PATH; " } else { "" };
-        self.system.shell(&format!("{path}{script}"))
+        self.system.shell(&format!("{}{script}", self.before))
     }
 
     fn succeeds(&self, place: &str, script: &str) -> Output {
@@ -147,46 +215,66 @@ impl Chapter {
         if let Some(name) = shown.command.strip_prefix("cat ").filter(|name| !self.system.path(name).exists()) {
             return self.system.write(name, &format!("{}\n", shown.output.join("\n")));
         }
+        let page: Vec<&str> = shown.output.iter().copied().filter(|line| line.trim() != "...").collect();
+        let page = if self.every_line { &page[..] } else { &page[..page.len().min(1)] };
         let seen = self.shell(&script);
-        let Some(first) = shown.output.first() else {
-            assert_eq!(seen.status, 0, "{place}: {script}\n{seen:?}");
+        if page.is_empty() {
+            assert_eq!(seen.status, 0, "{place}: {script}\n{seen:?}\n{}", self.system.log());
             return;
-        };
+        }
+        let deadline = Instant::now() + LOOKING;
+        let (mut seen, looks) = (seen, LOOKS.iter().any(|look| shown.command.starts_with(look)));
+        while let Some(missing) = self.missing(page, &seen) {
+            let is_late = !looks || Instant::now() > deadline;
+            assert!(!is_late, "{place}: {script}\nshows `{missing}`, and here it is\n{seen:?}\n{}", self.system.log());
+            std::thread::sleep(Duration::from_millis(20));
+            seen = self.shell(&script);
+        }
+    }
+
+    /// The first line of the page that the output does not have.
+    fn missing<'a>(&self, page: &[&'a str], seen: &Output) -> Option<&'a str> {
         let said = format!("{}\n{}", seen.stdout, seen.stderr);
-        let found = said.lines().any(|line| is_alike(first, &self.here(first), line));
-        assert!(found, "{place}: {script}\nshows `{first}`, and here it is\n{said}\n{}", self.system.log());
+        let is_there = |shown: &&str| said.lines().any(|line| is_alike(shown, &self.here(shown), line));
+        page.iter().copied().find(|line| !is_there(line))
     }
 }
 
 /// Whether a line matches the line of the page: an object of JSON has the same fields, a table the same headings, a
-/// sentence the same words except for numbers.
+/// sentence the same words except for numbers, users and what the page cuts short.
 fn is_alike(page: &str, here: &str, seen: &str) -> bool {
     if let (Ok(Value::Object(page)), Ok(Value::Object(seen))) = (serde_json::from_str(page), serde_json::from_str(seen))
     {
         let fields = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<BTreeSet<_>>();
         return fields(&page) == fields(&seen);
     }
-    words(here) == words(seen)
+    let (page, seen) = (words(here), words(seen));
+    page.len() == seen.len() && page.iter().zip(&seen).all(|(page, seen)| page == seen || page.contains("..."))
 }
 
 fn words(line: &str) -> Vec<String> {
-    let word = |word: &str| word.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+    let user = std::env::var("USER").unwrap_or_default();
+    let word = |word: &str| match word {
+        "ada" | "root" => "USER".to_owned(),
+        _ if word == user => "USER".to_owned(),
+        _ => word.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>(),
+    };
     line.split_whitespace().map(word).collect()
 }
 
 /// A free address for a gateway.
-fn free_address() -> String {
+pub fn free_address() -> String {
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     socket.local_addr().expect("it is bound").to_string()
 }
 
-fn started(nodes: u32) -> System {
+pub fn started(nodes: u32) -> System {
     let mut system = System::stopped();
     system.restart(&["--nodes", &nodes.to_string(), "--cpus", "2", "--memory", "2G"]);
     system
 }
 
-const OF_THE_HOST: &str = "it changes users, packages or services of the host";
+pub const OF_THE_HOST: &str = "it changes users, packages or services of the host";
 
 #[test]
 fn the_chapter_for_programmers_is_true() {
@@ -218,6 +306,11 @@ fn the_chapter_for_operators_is_true() {
     let repository = repository().display().to_string();
     let three = system.path("three").display().to_string();
     let local_cluster = format!("MUSTER_BINARY={} {repository}/ops/local-cluster", env!("CARGO_BIN_EXE_muster"));
+    // The page asks three ledgers who leads, when one of them is stopped.
+    let ledgers = format!(
+        "{local_cluster} start {three} >/dev/null; {local_cluster} kill {three} ledger3 >/dev/null; \
+         muster --data {three}/data ledgers; {local_cluster} stop {three} >/dev/null"
+    );
     // The chapter restores to a folder with the key, which is not in its backup.
     let backups = system.path("backups").display().to_string();
     std::fs::create_dir(system.path("restored")).expect("a folder");
@@ -229,6 +322,7 @@ fn the_chapter_for_operators_is_true() {
         .with("/tmp/three", three)
         .with("--data /var/lib/muster", "--data restored")
         .with("ops/nats/", format!("{repository}/ops/nats/"))
+        .with("muster ledgers", ledgers)
         .without(&[
             ("ops/prerequisites", "it was run before these tests"),
             ("ops/release", "what is tested was built before"),
@@ -336,6 +430,10 @@ fn the_chapter_for_users_of_slurm_is_true() {
 fn the_chapters_on_planning_are_true() {
     Chapter::new("docs/planner.md", System::stopped()).follow();
     Chapter::new("docs/external-planner.md", System::stopped()).follow();
-    Chapter::new("docs/reference/policy.md", System::stopped()).follow();
+    let chapter = Chapter::new("docs/reference/policy.md", started(1)).every_line();
+    let mistaken = "version = 1\nname = \"day\"\n# What is wrong here is told.\n\
+                    order = [\"fcfs\", { formula = \"wait / waltime\" }]\n[backfill]\nmode = \"esay\"\n";
+    chapter.system.write("day.toml", mistaken);
+    chapter.follow();
     Chapter::new("docs/reference/scripts.md", started(2)).follow();
 }
