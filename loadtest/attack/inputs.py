@@ -17,6 +17,7 @@ import traceback
 from collections import Counter, defaultdict
 
 import inputs_cli
+import inputs_dialects
 import inputs_files
 import inputs_http
 import raw
@@ -26,7 +27,7 @@ SHOWN_OF_A_FAULT = 4
 MOST_GROWTH_MIB = 400
 MOST_NEW_FILES = 40
 KINDS = [
-    *inputs_http.KINDS, *inputs_cli.KINDS, *inputs_files.KINDS,
+    *inputs_http.KINDS, *inputs_cli.KINDS, *inputs_dialects.KINDS, *inputs_files.KINDS,
 ]
 """Each is (name, inputs, function of the run and the number of inputs)."""
 

@@ -11,10 +11,10 @@ import mutate
 import raw
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5}
-SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare", "sstat", "seff", "sreport"]
-STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shell|slurm (srun|salloc|sbatch)|(srun|salloc|sbatch)\b)")
+SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare", "sstat", "seff", "sreport", "strigger", "scrontab"]
+STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shell|slurm (srun|salloc|sbatch)|(srun|salloc|sbatch)\b|(pbs|oar) |(pbs|oar)$)")
 """These may end with another process's status, or wait for one."""
-MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)")
+MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)|^(pbs|oar|agent|backup)$|^(pbs (qsub|pbsdsh)|oar (oarsub|oarsh|oarcp|oarmonitor))")
 LEFT_OUT = {"up", "serve"}
 """Started with a folder of their own in `inputs_files.py`."""
 SERVERS = ["http://127.0.0.1:1", "http://", "", "x://127.0.0.1", "http://127.0.0.1:99999", "https://127.0.0.1:1", "http://[::1",
