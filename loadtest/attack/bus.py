@@ -59,7 +59,7 @@ HEARS = {
     "gateway-agents": {"muster.log-stored", "muster.reign", "muster.ledgers.head1"},
     "executor-node1": {"muster.node.node1.order", "muster.fence.node1.node2", "muster.reign"}, "integration": set(),
 }
-WIDE = (">", "*.>", "muster.>", "muster.*.>", "muster.command.>", "muster.node.*.order", "muster.io.>", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX_gateway.>", "_INBOX_ledger.>", "muster.ledgers.>", "muster.command.ledger.>", "muster.rounds.>", "_INBOX*.>", "*.*.*")
+WIDE = (">", "*.>", "muster.>", "muster.*.>", "muster.command.>", "muster.node.*.order", "muster.io.>", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX_gateway.>", "_INBOX_ledger.>", "muster.command.ledger.>", "muster.rounds.>", "_INBOX*.>", "*.*.*")
 
 
 def main():
@@ -529,7 +529,7 @@ def copy_of_folder(cluster, name):
     """What a ledger has on its disk now."""
     copy = os.path.join(cluster.where, name)
     os.mkdir(copy, 0o711)
-    shutil.copytree(os.path.join(cluster.data, "ledger"), os.path.join(copy, "ledger"))
+    shutil.copytree(os.path.join(cluster.data, "ledger"), os.path.join(copy, "ledger"), ignore=shutil.ignore_patterns("*.sock"))
     shutil.copy2(os.path.join(cluster.data, "ledger.key"), copy)
     return copy
 

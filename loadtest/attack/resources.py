@@ -349,7 +349,7 @@ class Cases:
             both.kill("ledger")
             copy = site.folder / "copy"
             copy.mkdir()
-            shutil.copytree(both.system.data / "ledger", copy / "ledger")
+            shutil.copytree(both.system.data / "ledger", copy / "ledger", ignore=shutil.ignore_patterns("*.sock"))
             shutil.copy2(both.system.data / "ledger.key", copy)
             both.restart("ledger")
             both.wait_until_ready()

@@ -861,6 +861,9 @@ class Attacks:
         copy_folder(target, genuine)
         base = Base("backup", genuine, self.work, self.judge.run)
         base.tell()
+        verdict, seen = self.judge.start(base, self.copy(base))
+        if verdict != HARMLESS:
+            raise SystemExit(f"an untouched restored folder is not harmless: {verdict}: {seen}")
         for name in backups.KINDS:
             for _ in range(self.options.rounds):
                 self.one_backup(base, kept, key, name)
