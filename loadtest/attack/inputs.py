@@ -183,7 +183,7 @@ class Run:
         for words in (
             ("config", "apply", "--yes", self.good_configuration()), ("config", "apply", "--policy", "easy"),
             ("cluscfg", "setparams", "SubmissionFilterProgram=", "ActivationFilterProgram="), ("node", "resume", "node[1-2]"),
-            ("pbs", "qmgr", "-c", "set server scheduling=true"),
+            ("pbs", "qmgr", "-c", "set server scheduling=true"), ("pbs", "qenable", "default"), ("pbs", "qstart", "default"),
         ):
             said = self.system.root(*words)
             if said.returncode not in (0, 1):

@@ -83,7 +83,9 @@ class Cli:
         stands = STANDS_FOR_ANOTHER.search(name) or own
         if status < 0 or status in (101, 134, 139) or (status not in DOCUMENTED and not stands):
             self.run.fault(f"{name} ends with {status}", what)
-        if status and not err.strip() and not out.strip():
+        # `pbsnodes -q` and `qmgr -z` are asked to say nothing.
+        is_quiet = bool(re.search("pbsnodes|qmgr", name)) and any(word in (b"-q", b"-z") for word in line)
+        if status and not err.strip() and not out.strip() and not is_quiet:
             self.run.fault(f"{name} ends with {status} and says nothing", what)
         if status and not stands and not err.strip() and name != "doctor" and not re.search("sacctmgr|seff", name):
             self.run.fault(f"{name} ends with {status} and says nothing on standard error", what)

@@ -719,7 +719,7 @@ def attack_with(checks, system, job, token, others):
     for path, item in document["paths"].items():
         for method in item:
             # To agents, each such token is a guess, which is answered ever later: one is enough.
-            if path in ("/healthz", "/openapi.json", "/v1/info", "/v1/refusals") or path.startswith("/v1/agent/"):
+            if path in ("/healthz", "/openapi.json", "/v1/info", "/v1/refusals", "/v1/dialects") or path.startswith("/v1/agent/"):
                 continue
             for name, other in others.items():
                 for address in addresses(path, job, other, item[method]):
