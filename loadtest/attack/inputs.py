@@ -184,6 +184,7 @@ class Run:
             ("config", "apply", "--yes", self.good_configuration()), ("config", "apply", "--policy", "easy"),
             ("cluscfg", "setparams", "SubmissionFilterProgram=", "ActivationFilterProgram="), ("node", "resume", "node[1-2]"),
             ("pbs", "qmgr", "-c", "set server scheduling=true"), ("pbs", "qenable", "default"), ("pbs", "qstart", "default"),
+            *(("pbs", "qmgr", "-c", f"unset queue default {name}") for name in ("acl_users", "acl_user_enable", "resources_max", "max_run")),
         ):
             said = self.system.root(*words)
             if said.returncode not in (0, 1):
@@ -196,7 +197,7 @@ class Run:
         path = os.path.join(self.where, "good.toml")
         if not os.path.exists(path):
             with open(path, "w", encoding="utf-8") as file:
-                file.write('[cluster]\nadministrators = ["faa"]\nagents_make_nodes = true\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n[accounts]\nenforce = []\n')
+                file.write('[cluster]\nadministrators = ["faa"]\nagents_make_nodes = true\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n[[queues]]\nname = "default"\n[accounts]\nenforce = []\n')
         return path
 
     # The end
