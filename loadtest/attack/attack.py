@@ -33,6 +33,7 @@ def arguments(description, rounds):
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--batch-clients", type=int, default=0, help="besides, clients of `sbatch` whose scripts have `srun` steps (%(default)s)")
     parser.add_argument("--nats-server", type=Path, default=Path("nats-server"), help="if it is not in the path")
+    parser.add_argument("--ledgers", type=int, choices=(1, 3), default=1, help="of a cluster, each with a NATS server (%(default)s)")
     options = parser.parse_args()
     if not options.binary:
         parser.error("there is no muster in the path: give --binary")
@@ -383,16 +384,18 @@ def check_usage(system, story, faults):
         faults.append(f"usage has {system.usage()} started runs, the log {len(story.started_runs)}")
 
 
-def check_history(system, folder, faults):
-    """The history verifies, also as a bundle and for those who do not have muster; decisions are made again alike."""
+def check_history(system, folder, faults, data=None):
+    """The history verifies, also as a bundle and for those who do not have muster; decisions are made again alike. `data` has the log
+    if the gateway's folder does not."""
+    stored = System(system.binary, data) if data else system
     bundle = folder / "bundle"
     steps = {
         "audit verify": lambda: system.run("audit", "verify"),
-        "audit export": lambda: system.run("audit", "export", str(bundle)),
+        "audit export": lambda: stored.run("audit", "export", str(bundle)),
         "verify-bundle": lambda: subprocess.run(
             [REPOSITORY / "ops/verify-bundle", bundle], capture_output=True, text=True
         ),
-        "replay --verify": lambda: system.run("replay", "--verify"),
+        "replay --verify": lambda: stored.run("replay", "--verify"),
     }
     for name, step in steps.items():
         answer = step()

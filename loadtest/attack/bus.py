@@ -22,9 +22,10 @@ SECRET = "password-of-an-honest-user"
 RUBBISH = 8000
 """Hostile messages in all."""
 
-STREAMS = ("MUSTER_LOG", "MUSTER_EVENTS", "MUSTER_NOTIFY", "MUSTER_FILTERS", "MUSTER_CHECKS")
+STREAMS = ("MUSTER_LOG", "MUSTER_EVENTS", "MUSTER_NOTIFY", "MUSTER_FILTERS", "MUSTER_CHECKS", "MUSTER_ROUNDS")
 SUBJECTS = (
-    "muster.log", "muster.log-stored", "muster.log-claimed", "muster.events.job.started.1", "muster.notify", "muster.filters", "muster.checks",
+    "muster.log", "muster.log-stored", "muster.log-claimed", "muster.reign", "muster.rounds", "muster.rounds-kept", "muster.ledgers.head1",
+    "muster.command.ledger.head1", "muster.events.job.started.1", "muster.notify", "muster.filters", "muster.checks",
     "muster.command.user", "muster.command.planner", "muster.command.notifier", "muster.command.query", "muster.command.head",
     "muster.command.node.node1", "muster.command.node.node2", "muster.command.heartbeat.node1", "muster.command.heartbeat.node2",
     "muster.command.content.node1", "muster.command.content.node2",
@@ -40,6 +41,11 @@ SAYS = {
     "filter-runner": {"muster.command.runner.r1", "muster.command.runner-heartbeat.r1"},
     "accounting": {"muster.command.query"},
     "gateway": {"muster.command.user", "muster.accounting.usage", "muster.io.1.0.all.read.node2", "muster.command.query"},
+    "gateway-agents": {
+        "muster.command.user", "muster.accounting.usage", "muster.io.1.0.all.read.node2", "muster.command.query", "muster.command.node.node1",
+        "muster.command.node.node2", "muster.command.heartbeat.node1", "muster.command.heartbeat.node2", "muster.command.content.node1",
+        "muster.command.content.node2",
+    },
     "executor-node1": {
         "muster.command.node.node1", "muster.command.heartbeat.node1", "muster.command.content.node1", "muster.command.head",
         "muster.fence.node2.node1",
@@ -47,11 +53,13 @@ SAYS = {
     "integration": set(),
 }
 HEARS = {
-    "planner": {"muster.log-stored"}, "planner-external": {"muster.planner.external"}, "notifier": set(), "filter-runner": set(),
-    "accounting": {"muster.log-stored", "muster.accounting.usage"}, "gateway": {"muster.log-stored"},
-    "executor-node1": {"muster.node.node1.order", "muster.fence.node1.node2"}, "integration": set(),
+    "planner": {"muster.log-stored", "muster.reign"}, "planner-external": {"muster.planner.external"}, "notifier": {"muster.reign"},
+    "filter-runner": {"muster.reign"}, "accounting": {"muster.log-stored", "muster.accounting.usage", "muster.reign"},
+    "gateway": {"muster.log-stored", "muster.reign", "muster.ledgers.head1"},
+    "gateway-agents": {"muster.log-stored", "muster.reign", "muster.ledgers.head1"},
+    "executor-node1": {"muster.node.node1.order", "muster.fence.node1.node2", "muster.reign"}, "integration": set(),
 }
-WIDE = (">", "*.>", "muster.>", "muster.*.>", "muster.command.>", "muster.node.*.order", "muster.io.>", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX_gateway.>", "_INBOX_ledger.>", "_INBOX*.>", "*.*.*")
+WIDE = (">", "*.>", "muster.>", "muster.*.>", "muster.command.>", "muster.node.*.order", "muster.io.>", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX_gateway.>", "_INBOX_ledger.>", "muster.command.ledger.>", "muster.rounds.>", "_INBOX*.>", "*.*.*")
 
 
 def main():
@@ -298,7 +306,7 @@ def gets_in(port, user, password):
 
 def eavesdropping(checks, cluster):
     """Nobody hears answers and secrets of others while jobs with a secret go by (F8)."""
-    spies = {role: cluster.client(role) for role in SAYS if role not in ("gateway", "planner", "accounting")}
+    spies = {role: cluster.client(role) for role in SAYS if role not in ("gateway", "gateway-agents", "planner", "accounting")}
     for client in spies.values():
         for subject in (*SUBJECTS, *WIDE, *(f"_INBOX_{role}.>" for role in SAYS), "_INBOX.>"):
             client.subscribe(subject)
@@ -372,7 +380,7 @@ def node_reads(checks, cluster):
     spy = cluster.client("executor-node1")
     answers = [
         spy.ask(subject, body, 0.3) or b""
-        for subject in (*SUBJECTS, "muster.command.node.node1", "muster.command.head", "$JS.API.STREAM.MSG.GET.MUSTER_LOG", "$JS.API.DIRECT.GET.MUSTER_LOG.1")
+        for subject in (*SUBJECTS, "muster.command.node.node1", "muster.command.head", "$JS.API.STREAM.MSG.GET.MUSTER_LOG", "$JS.API.DIRECT.GET.MUSTER_LOG.1", "$JS.API.STREAM.MSG.GET.MUSTER_ROUNDS")
         for body in queries(job)
     ]
     checks.check(f"node_reads: none of {len(answers)} questions of node1 shows the job of node2", not any(SECRET.encode() in answer for answer in answers))
@@ -521,7 +529,7 @@ def copy_of_folder(cluster, name):
     """What a ledger has on its disk now."""
     copy = os.path.join(cluster.where, name)
     os.mkdir(copy, 0o711)
-    shutil.copytree(os.path.join(cluster.data, "ledger"), os.path.join(copy, "ledger"))
+    shutil.copytree(os.path.join(cluster.data, "ledger"), os.path.join(copy, "ledger"), ignore=shutil.ignore_patterns("*.sock"))
     shutil.copy2(os.path.join(cluster.data, "ledger.key"), copy)
     return copy
 

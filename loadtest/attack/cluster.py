@@ -16,9 +16,12 @@ import threading
 import time
 
 import attack
+import forge
 
 CONTROL = attack.REPOSITORY / "ops/local-cluster"
 NODES = 4
+# Blows for several ledgers, besides those of one.
+AT_LEDGERS = {"ledger": 6, "hand_over": 3}
 
 
 class Relay(threading.Thread):
@@ -84,13 +87,34 @@ class Relay(threading.Thread):
             self.end(next(iter(self.pairs)))
 
 
+class Relays:
+    """The relays of one role, one to each server; what is done is done to all of them."""
+
+    def __init__(self, ports):
+        self.all = {port: Relay(port) for port in ports}
+        for relay in self.all.values():
+            relay.start()
+
+    def instead_of(self, port):
+        return f"127.0.0.1:{self.all[port].port}" if port in self.all else f"127.0.0.1:{port}"
+
+    def hold(self, side):
+        for relay in self.all.values():
+            relay.held = side
+
+    def end_all(self):
+        for relay in self.all.values():
+            relay.ending = True
+
+
 class Cluster:
     """Starts, kills, pauses and cuts off the roles of a cluster."""
 
     def __init__(self, options, folder):
         self.folder = folder
         self.system = attack.System(options.binary, folder / "data")
-        self.port = free_port()
+        self.ledgers = options.ledgers
+        self.port = free_ports(self.ledgers)
         nats = shutil.which("nats-server") or str(options.nats_server)
         programs = {"MUSTER_BINARY": str(options.binary), "MUSTER_NATS_SERVER": nats, "MUSTER_NATS_PORT": str(self.port)}
         self.environment = os.environ | programs
@@ -104,7 +128,8 @@ class Cluster:
 
     def start(self):
         """The first start writes the configuration; the second one takes the roles through their relays."""
-        self.must("start", str(NODES), "8")
+        several = ["--ledgers", str(self.ledgers), "--nats", str(self.ledgers)] if self.ledgers > 1 else []
+        self.must("start", *several, str(NODES), "8")
         self.must("stop")
         self.put_relays_between()
         self.must("start")
@@ -115,12 +140,18 @@ class Cluster:
 
     def put_relays_between(self):
         for file in sorted((self.folder / "etc").glob("*.toml")):
-            relay = self.relays[file.stem] = Relay(self.port)
-            relay.start()
-            file.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{relay.port}", file.read_text()))
+            between = self.relays[file.stem] = Relays(self.port + number for number in range(self.ledgers))
+            file.write_text(re.sub(r"127\.0\.0\.1:(\d+)", lambda at: between.instead_of(int(at[1])), file.read_text()))
 
     def roles(self):
         return sorted(self.relays)
+
+    def servers(self):
+        return ["nats"] if self.ledgers == 1 else [f"nats{number + 1}" for number in range(self.ledgers)]
+
+    def histories(self):
+        """The folders with a log of their own."""
+        return [self.folder / f"ledger{number + 1}" for number in range(self.ledgers)] if self.ledgers > 1 else []
 
     def pid(self, role):
         return int((self.folder / "run" / f"{role}.pid").read_text())
@@ -142,16 +173,17 @@ class Cluster:
         for role in roles:
             self.must("restart", role)
 
-    def delete_bus_store(self):
-        shutil.rmtree(self.folder / "nats", ignore_errors=True)
-        (self.folder / "nats").mkdir(mode=0o700)
+    def delete_bus_store(self, server):
+        store = self.folder / "nats" / server.removeprefix("nats")
+        shutil.rmtree(store, ignore_errors=True)
+        store.mkdir(mode=0o700)
 
     def wait_until_ready(self):
         """Restarts what ended by itself, and tells of it: no role should."""
         ended = []
         end = time.monotonic() + 120
         while self.system.nodes_up() < NODES:
-            for role in ["nats", *self.roles()]:
+            for role in [*self.servers(), *self.roles()]:
                 if is_gone(self.pid(role)):
                     ended.append(role)
                     self.restart(role)
@@ -169,9 +201,22 @@ def is_gone(pid):
         return True
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+def free_ports(servers):
+    """A port that is free, and with several servers those that ops/local-cluster takes besides."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            first = listener.getsockname()[1]
+        more = [first + offset + number for offset in (0, 100, 200) for number in range(servers)] if servers > 1 else []
+        if all(is_free(port) for port in more):
+            return first
+
+
+def is_free(port):
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+        return True
+    except (OSError, OverflowError):
+        return False
 
 
 # ----------------------------------------------------------------------------------------------------------------- blows
@@ -190,10 +235,10 @@ class Blows:
         return self.kill_and_restart([self.choices.choice(self.cluster.roles())])
 
     def two(self):
-        return self.kill_and_restart(self.choices.sample(self.cluster.roles() + ["nats"], 2))
+        return self.kill_and_restart(self.choices.sample(self.cluster.roles() + self.cluster.servers(), 2))
 
     def all(self):
-        return self.kill_and_restart(["nats", *self.cluster.roles()])
+        return self.kill_and_restart([*self.cluster.servers(), *self.cluster.roles()])
 
     def kill_and_restart(self, roles):
         self.cluster.kill(*roles)
@@ -202,18 +247,29 @@ class Blows:
         return len(roles)
 
     def nats(self):
-        return self.kill_and_restart(["nats"])
+        return self.kill_and_restart([self.choices.choice(self.cluster.servers())])
 
     def nats_store_deleted(self):
-        self.cluster.kill("nats")
-        self.cluster.delete_bus_store()
+        """Of several servers one loses its store; the others have what was in it."""
+        server = self.choices.choice(self.cluster.servers())
+        self.cluster.kill(server)
+        self.cluster.delete_bus_store(server)
         self.gap()
-        self.cluster.restart("nats")
+        self.cluster.restart(server)
         return 1
+
+    def ledger(self):
+        """One of the ledgers, which may be the one that leads."""
+        return self.kill_and_restart([self.choices.choice([role for role in self.cluster.roles() if role.startswith("ledger")])])
+
+    def hand_over(self):
+        """Another ledger is asked to lead, and the one that led may be killed while it does so."""
+        self.cluster.system.run("ledgers", "hand-over", seconds=60)
+        return self.ledger() if self.choices.random() < 0.5 else 0
 
     def pause(self):
         """A role, or the NATS server, stands still for a while, well below `node_lost_after_seconds`."""
-        role = self.choices.choice(["nats", *self.cluster.roles()])
+        role = self.choices.choice([*self.cluster.servers(), *self.cluster.roles()])
         self.cluster.signal(role, signal.SIGSTOP)
         time.sleep(self.choices.uniform(0.3, 6))
         self.cluster.signal(role, signal.SIGCONT)
@@ -222,22 +278,46 @@ class Blows:
     def cut(self):
         """One direction of a role's connection is held back; then it goes on, or the connection is ended."""
         relay = self.cluster.relays[self.choices.choice(self.cluster.roles())]
-        relay.held = self.choices.choice(["role", "nats"])
+        relay.hold(self.choices.choice(["role", "nats"]))
         time.sleep(self.choices.uniform(0.3, 6))
-        relay.ending = self.choices.random() < 0.5
+        if self.choices.random() < 0.5:
+            relay.end_all()
         self.gap(0.1)
-        relay.held = None
+        relay.hold(None)
         return 0
 
     def reconnect(self):
         """All of a role's connections end, and come back at once."""
-        self.cluster.relays[self.choices.choice(self.cluster.roles())].ending = True
+        self.cluster.relays[self.choices.choice(self.cluster.roles())].end_all()
         return 0
+
+
+def check_histories(cluster, faults):
+    """Each of several ledgers has a history that verifies, and all have the same."""
+    ends = {}
+    for data in cluster.histories():
+        answer = attack.System(cluster.system.binary, data).run("audit", "verify", "--offline")
+        print(f"  {data.name}: status {answer.returncode}: {(answer.stdout + answer.stderr).strip()[:200]}", flush=True)
+        bundle = cluster.folder / f"{data.name}.bundle"
+        exported = attack.System(cluster.system.binary, data).run("audit", "export", str(bundle))
+        if answer.returncode or exported.returncode:
+            faults.append(f"{data.name}: {(answer.stdout + answer.stderr + exported.stderr)[-400:]}")
+            continue
+        ends[data.name] = records_of(bundle)
+    shortest = min((len(records) for records in ends.values()), default=0)
+    if len({tuple(records[:shortest]) for records in ends.values()}) > 1:
+        faults.append(f"the ledgers' histories differ: {({name: len(records) for name, records in ends.items()})}")
+
+
+def records_of(bundle):
+    """The hash of each record."""
+    return forge.History(bundle).hashes
 
 
 def attack_cluster(description, title, rounds, weights):
     """Strikes a cluster under load as often as asked, by blows of these weights, and tells what came of it."""
     options = attack.arguments(description, rounds)
+    weights = weights | AT_LEDGERS if options.ledgers > 1 else weights
     folder = attack.new_folder(options.folder)
     cluster, faults = Cluster(options, folder), []
     cluster.start()
@@ -259,9 +339,10 @@ def attack_cluster(description, title, rounds, weights):
     found, tasks = attack.compare(load, story)
     faults += found
     attack.check_usage(cluster.system, story, faults)
-    attack.check_history(cluster.system, folder, faults)
+    attack.check_history(cluster.system, folder, faults, next(iter(cluster.histories()), None))
     if cluster.control("stop"):
         faults.append("the clean stop failed")
+    check_histories(cluster, faults)
     attack.check_nothing_left(folder, faults)
     attack.check_logs(folder, faults)
     print(f"{kills} processes killed")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Each role in a process of its own on a real NATS server: one, two or all are killed with SIGKILL, NATS also with its
-store deleted; roles are paused, cut off in one direction, and made to connect anew."""
+store deleted; roles are paused, cut off in one direction, and made to connect anew. With `--ledgers 3` there are three ledgers and
+three NATS servers, ledgers are killed more often, and others are asked to lead."""
 
 import sys
 

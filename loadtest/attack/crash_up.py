@@ -17,7 +17,7 @@ class Up:
     def __init__(self, options, folder):
         self.system = attack.System(options.binary, folder / "data")
         self.log = open(folder / "up.log", "ab")
-        self.process = None
+        self.process, self.kills = None, 0
 
     def start(self):
         words = [self.system.binary, "--data", self.system.data, "up", "--nodes", "4", "--cpus", "8", "--memory", "16G"]
@@ -39,6 +39,15 @@ class Up:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        self.kills += 1
+
+    def kill_servers(self, pids):
+        for pid in pids:
+            try:
+                attack.os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            self.kills += 1
 
     def stop(self):
         self.process.terminate()
@@ -53,26 +62,17 @@ def parent(pid):
         return None
 
 
-def kill_quietly(pid):
-    try:
-        attack.os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
 def blow(up, choices):
     """One or more kills of one sort; returns the sort."""
     time.sleep(choices.uniform(0.1, 1.5))
     sort = choices.choice(["alone", "alone", "with fork servers", "fork servers only", "during start"])
     servers = up.fork_servers()
     if sort == "fork servers only":
-        for pid in servers:
-            kill_quietly(pid)
+        up.kill_servers(servers)
         return sort
     up.kill()
     if sort == "with fork servers":
-        for pid in servers:
-            kill_quietly(pid)
+        up.kill_servers(servers)
     if sort == "during start":
         up.start()
         time.sleep(choices.uniform(0, 0.3))
@@ -94,7 +94,7 @@ def main():
     for number in range(1, options.rounds + 1):
         blows[blow(up, choices)] += 1
         if number % 10 == 0:
-            print(f"{number} blows, {load.requests} requests acknowledged, {len(load.faults)} faults", flush=True)
+            print(f"{number} blows, {up.kills} kills, {load.requests} requests acknowledged, {len(load.faults)} faults", flush=True)
     load.stop()
     story = attack.wait_until_finished(load, up.system)
     found, tasks = attack.compare(load, story)
@@ -105,6 +105,7 @@ def main():
         faults.append(f"the clean stop ended with {status}")
     attack.check_nothing_left(folder, faults)
     attack.check_logs(folder, faults)
+    print(f"{up.kills} processes killed")
     return attack.report("crash_up", blows, load, story, tasks, faults)
 
 

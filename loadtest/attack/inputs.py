@@ -11,12 +11,14 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 import traceback
 from collections import Counter, defaultdict
 
 import inputs_cli
+import inputs_dialects
 import inputs_files
 import inputs_http
 import raw
@@ -26,7 +28,7 @@ SHOWN_OF_A_FAULT = 4
 MOST_GROWTH_MIB = 400
 MOST_NEW_FILES = 40
 KINDS = [
-    *inputs_http.KINDS, *inputs_cli.KINDS, *inputs_files.KINDS,
+    *inputs_http.KINDS, *inputs_cli.KINDS, *inputs_dialects.KINDS, *inputs_files.KINDS,
 ]
 """Each is (name, inputs, function of the run and the number of inputs)."""
 
@@ -41,7 +43,7 @@ def main():
     print(f"seed {options.seed}", flush=True)
     with folder(options.keep) as where, two_users() as (a, b):
         os.chmod(where, 0o711)
-        with System(options.binary, where, configuration(where), nodes=2, cpus=8) as system:
+        with System(options.binary, where, configuration(where, options.binary), nodes=2, cpus=8) as system:
             run = Run(options, system, a, b)
             for name, count, attack in KINDS:
                 if not options.kinds or name in options.kinds:
@@ -51,19 +53,25 @@ def main():
         return run.report()
 
 
-def configuration(where):
-    """An administrator who is not root, tokens for both, and little patience with bodies that do not come."""
+def configuration(where, binary):
+    """An administrator who is not root, tokens for both and for the agent of a node, and little patience with bodies that do not come."""
+    made = subprocess.run([binary, "agent", "token", AGENT], capture_output=True, text=True, check=True)
+    for name, text in (("agent.token", made.stdout), ("agents", made.stderr.strip().splitlines()[-1] + "\n")):
+        with open(os.path.join(where, name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(os.path.join(where, name), 0o600)
     tokens = os.path.join(where, "tokens")
     with open(tokens, "w", encoding="utf-8") as file:
         file.write("".join(f"{token} {name}\n" for name, token in TOKENS.items()))
     os.chmod(tokens, 0o600)
     return (
-        f'[cluster]\nadministrators = ["faa"]\n[gateway]\nlisten = "127.0.0.1:0"\ntokens_file = "{tokens}"\n'
+        f'[cluster]\nadministrators = ["faa"]\nagents_make_nodes = true\n[gateway]\nagents_file = "{where}/agents"\nlisten = "127.0.0.1:0"\ntokens_file = "{tokens}"\n'
         'body_seconds = 2\nhead_seconds = 4\n[filter_runner]\naccount = "nobody"\n'
     )
 
 
 TOKENS = {"faa": "faa-secret-token-0123456789", "fbb": "fbb-secret-token-0123456789"}
+AGENT = "far1"
 
 
 class Run:
@@ -75,6 +83,8 @@ class Run:
         self.counts, self.results, self.faults = Counter(), defaultdict(Counter), []
         self.seen, self.remarks, self.refused, self.last = Counter(), Counter(), [], 0
         self.name, self.where = "", system.where
+        with open(os.path.join(self.where, "agent.token"), encoding="utf-8") as file:
+            self.agent = file.read().strip()
         self.log = open(options.log, "w", encoding="utf-8", errors="replace", buffering=1)
         self.address = ("127.0.0.1", int(re.search(r"TCP.*address=\S*?127\.0\.0\.1:(\d+)", plain(system.said())).group(1)))
         self.memory = [self.resident_mib()]
@@ -173,6 +183,8 @@ class Run:
         for words in (
             ("config", "apply", "--yes", self.good_configuration()), ("config", "apply", "--policy", "easy"),
             ("cluscfg", "setparams", "SubmissionFilterProgram=", "ActivationFilterProgram="), ("node", "resume", "node[1-2]"),
+            ("pbs", "qmgr", "-c", "set server scheduling=true"), ("pbs", "qenable", "default"), ("pbs", "qstart", "default"),
+            *(("pbs", "qmgr", "-c", f"unset queue default {name}") for name in ("acl_users", "acl_user_enable", "resources_max", "max_run")),
         ):
             said = self.system.root(*words)
             if said.returncode not in (0, 1):
@@ -185,7 +197,7 @@ class Run:
         path = os.path.join(self.where, "good.toml")
         if not os.path.exists(path):
             with open(path, "w", encoding="utf-8") as file:
-                file.write('[cluster]\nadministrators = ["faa"]\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n[accounts]\nenforce = []\n')
+                file.write('[cluster]\nadministrators = ["faa"]\nagents_make_nodes = true\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n[[queues]]\nname = "default"\n[accounts]\nenforce = []\n')
         return path
 
     # The end

@@ -11,10 +11,10 @@ import mutate
 import raw
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5}
-SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare", "sstat", "seff", "sreport"]
-STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shell|slurm (srun|salloc|sbatch)|(srun|salloc|sbatch)\b)")
+SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare", "sstat", "seff", "sreport", "strigger", "scrontab"]
+STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shell|slurm (srun|salloc|sbatch)|(srun|salloc|sbatch)\b|(pbs|oar) |(pbs|oar)$)")
 """These may end with another process's status, or wait for one."""
-MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)")
+MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)|^(pbs|oar|agent|backup)$|^(pbs (qsub|pbsdsh)|oar (oarsub|oarsh|oarcp|oarmonitor))")
 LEFT_OUT = {"up", "serve"}
 """Started with a folder of their own in `inputs_files.py`."""
 SERVERS = ["http://127.0.0.1:1", "http://", "", "x://127.0.0.1", "http://127.0.0.1:99999", "https://127.0.0.1:1", "http://[::1",
@@ -83,9 +83,11 @@ class Cli:
         stands = STANDS_FOR_ANOTHER.search(name) or own
         if status < 0 or status in (101, 134, 139) or (status not in DOCUMENTED and not stands):
             self.run.fault(f"{name} ends with {status}", what)
-        if status and not err.strip() and not out.strip():
+        # `pbsnodes -q` and `qmgr -z` are asked to say nothing.
+        is_quiet = bool(re.search("pbsnodes|qmgr", name)) and any(word in (b"-q", b"-z") for word in line)
+        if status and not err.strip() and not out.strip() and not is_quiet:
             self.run.fault(f"{name} ends with {status} and says nothing", what)
-        if status and not stands and not err.strip() and name != "doctor" and "sacctmgr" not in name:
+        if status and not stands and not err.strip() and name != "doctor" and not re.search("sacctmgr|seff", name):
             self.run.fault(f"{name} ends with {status} and says nothing on standard error", what)
         if b"\x1b" in err + out and any(b"\x1b" in word for word in line):
             self.run.remark("what it says has a control character of its own words as it came", what)
@@ -121,7 +123,7 @@ def bounded(line, user, environment, data, seconds):
     child = subprocess.Popen(
         line, preexec_fn=with_little_memory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=user.home,
         user=user.uid, group=user.gid, extra_groups=[], start_new_session=True,
-        env={**user.environment(MUSTER_DATA=data, MUSTER_WAIT_SECONDS="1"), **environment},
+        env={**user.environment(MUSTER_DATA=data, MUSTER_WAIT_SECONDS="1"), "EDITOR": "/bin/true", "VISUAL": "", **environment},
     )
     try:
         out, err = child.communicate(timeout=seconds)

@@ -24,6 +24,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import attack
+import backups
 import forge
 
 PATIENCE_SECONDS = 60
@@ -38,7 +39,7 @@ checkpoint_every_records = 100
 TOUCHED = (1, 2, 3, 5, 8, 13, 21)
 FOUND, HARMLESS, LIMIT, MISSED, CRASH = "found", "harmless", "limit", "MISSED", "CRASH"
 SAID = ("panicked", "pthread lock", "terminate called", "SIGSEGV", "RUST_BACKTRACE", "overflow", "memory allocation")
-KINDS = ("random", "forge", "events", "keep", "bundle", "forge-bundle", "live", "busy")
+KINDS = ("random", "forge", "events", "keep", "bundle", "forge-bundle", "live", "busy", "backup")
 
 
 def limit_memory():
@@ -835,6 +836,66 @@ class Attacks:
             for thread in threads:
                 thread.join(timeout=PATIENCE_SECONDS)
             up.stop()
+
+    def backup(self):
+        """A folder of backups, whose latest one is restored with the genuine key."""
+        data = self.copy(self.bases[0])
+        key = (data / "ledger.key").read_bytes()
+        kept = self.work / "backups"
+        up = Up(self.options.binary, data, self.work / "backup.log", "--config", self.options.configuration)
+        if not up.is_ready():
+            raise SystemExit(f"an untouched copy is not served: {up.said()[-500:]}")
+        try:
+            for _ in range(3):
+                submit(up.system, 20, self.choices)
+                wait_until_idle(up.system)
+                answer = self.judge.run(data, "backup", str(kept))
+                if answer.status:
+                    raise SystemExit(f"no backup: {answer.text}")
+        finally:
+            up.stop()
+        answer, target = self.restored(kept, key)
+        if answer.status:
+            raise SystemExit(f"an untouched backup is not restored: {answer.text}")
+        genuine = self.work / "genuine"
+        copy_folder(target, genuine)
+        base = Base("backup", genuine, self.work, self.judge.run)
+        base.tell()
+        verdict, seen = self.judge.start(base, self.copy(base))
+        if verdict != HARMLESS:
+            raise SystemExit(f"an untouched restored folder is not harmless: {verdict}: {seen}")
+        for name in backups.KINDS:
+            for _ in range(self.options.rounds):
+                self.one_backup(base, kept, key, name)
+
+    def restored(self, folder, key):
+        """What a restore to an empty folder with the genuine key comes to."""
+        target = self.work / "restored"
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(mode=0o711)
+        (target / "ledger.key").write_bytes(key)
+        (target / "ledger.key").chmod(0o600)
+        return self.judge.run(target, "restore", str(folder)), target
+
+    def one_backup(self, base, kept, key, name):
+        folder = self.work / "tampered-backups"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(kept, folder)
+        what = getattr(backups.Tamperer(folder, self.choices), name)(tamper)
+        if not what:
+            return
+        listed = self.judge.run(base.data, "backup", "list", str(folder))
+        answer, target = self.restored(folder, key)
+        if crash := listed.crash() or answer.crash():
+            return self.judge.note(f"backups: {name}", CRASH, f"{what}: {crash}", folder)
+        if answer.status:
+            is_whole = not (target / "ledger").exists() and os.listdir(target) == ["ledger.key"]
+            left = "" if is_whole else f"; and it leaves {sorted(path.name for path in target.rglob('*'))[:9]}"
+            return self.judge.note(f"backups: {name}", FOUND if is_whole else MISSED, f"{what}: {answer.last()}{left}", folder)
+        known = {"ledger", "ledger.key"}
+        if more := sorted(set(os.listdir(target)) - known):
+            return self.judge.note(f"backups: {name}", MISSED, f"{what}: the restored folder has {more}", folder)
+        return self.judge.judge(f"backups: {name}", base, what, target, self.when(0.1))
 
     def live(self):
         """Files under a system that runs."""

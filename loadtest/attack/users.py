@@ -537,6 +537,10 @@ def reading(checks, system, a, b, others):
 # Files of muster's own
 
 
+# The nodes of a job, the names of emulated nodes and where their folders are, and a link to the program.
+OF_EVERYBODY = ("/nodes", "/host/hosts", "/host.plan", "/bin/muster-rsh")
+
+
 def files(checks, binary, where, a, b):
     """Files and modes of the data folder and the spool (F20)."""
     with System(binary, where) as system:
@@ -547,10 +551,12 @@ def files(checks, binary, where, a, b):
         checks.check("files: another user reads no file below the data folder", not opened[0], opened[0])
         checks.check("files: another user lists no folder below the data folder but what he must pass", not opened[1], opened[1])
         checks.check("files: another user writes nothing below the data folder", not b.call(writable, system.data))
-        loose = [path for path in walk(system.data) if os.lstat(path).st_mode & 0o022 and not stat.S_ISSOCK(os.lstat(path).st_mode)]
+        # An emulated node's own /tmp is one for everybody, as that of a host; a link has no mode.
+        modes = {path: os.lstat(path).st_mode for path in walk(system.data) if not path.endswith("/host/tmp")}
+        loose = [path for path, mode in modes.items() if mode & 0o022 and not stat.S_ISSOCK(mode) and not stat.S_ISLNK(mode)]
         checks.check("files: nothing below the data folder is writable by group or others", not loose, loose)
         # A job's list of its nodes is for its processes, and no secret: every user sees where jobs run.
-        spool = [path for path in walk(os.path.join(system.data, "spool")) if os.path.isfile(path) and not path.endswith("/nodes")]
+        spool = [path for path in walk(os.path.join(system.data, "spool")) if os.path.isfile(path) and not path.endswith(OF_EVERYBODY)]
         hidden = [path for path in spool if b.call(can_read, path)]
         checks.check("files: no file of the spool can be read by others through its path", not hidden, hidden)
 

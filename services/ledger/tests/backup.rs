@@ -322,8 +322,19 @@ async fn a_restore_verifies_before_it_changes_anything() {
         assert!(place.refused(Some(&keyed.name)).contains("a file that no backup has"));
         assert_eq!(place.names(), std::slice::from_ref(&plain.name), "the others can be used");
     }
-    fs::write(&manifest, &text).unwrap();
     fs::write(&witness, old).unwrap();
+    // Without a name the latest is meant, which a damaged one may be: no earlier one takes its place silently.
+    assert!(place.refused(None).contains("not certain which one is the latest"));
+    // The end that the manifest tells of is that of the log, or the next ledger would not start.
+    let (hash, sequence) = (&keyed.manifest.hash, keyed.manifest.sequence);
+    for (old, new) in
+        [(hash.clone(), "0".repeat(64)), (format!("\"sequence\": {sequence}"), "\"sequence\": 7".to_owned())]
+    {
+        assert!(text.contains(&old), "{text}");
+        fs::write(&manifest, text.replace(&old, &new)).unwrap();
+        assert!(place.refused(Some(&keyed.name)).contains("says that its log ends at record"));
+    }
+    fs::write(&manifest, &text).unwrap();
 
     place.restore(Some(&keyed.name)).unwrap();
     let error = format!("{:#}", place.restore(Some(&keyed.name)).unwrap_err());

@@ -113,10 +113,16 @@ impl Backups {
     /// The latest backup, or the one of a name.
     ///
     /// # Errors
-    /// If there is none, or its manifest cannot be read.
+    /// If there is none, its manifest cannot be read, or that of another cannot be, which may be the latest.
     pub(super) fn choose(self, dir: &Path, name: Option<&str>) -> anyhow::Result<Listed> {
         let Self { whole, damaged } = self;
         let Some(name) = name else {
+            if let Some((damaged, why)) = damaged.last() {
+                bail!(
+                    "backup {damaged} is damaged, so it is not certain which one is the latest: name the one to restore with \
+                     --backup. {why}. Nothing was changed"
+                );
+            }
             let latest = whole.into_iter().next_back();
             return latest.with_context(|| format!("there is no backup in {}", dir.display()));
         };

@@ -5,7 +5,12 @@ use super::{
     manifest::{KEY, Kept, Listed, Locked, Manifest, list},
     verify,
 };
-use crate::{from_hex, hex, restored::Mark, signing::Signer, storage::Layout};
+use crate::{
+    from_hex, hex,
+    restored::Mark,
+    signing::Signer,
+    storage::{Layout, Storage},
+};
 use anyhow::{Context as _, bail, ensure};
 use muster_schemas::codec::FEATURE_LEVEL;
 use std::{
@@ -51,6 +56,7 @@ pub fn restore(
     verify(&backup.folder, progress).with_context(|| {
         format!("backup {} does not verify, and {} stays as it is", backup.name, data_dir.display())
     })?;
+    check_end(&backup)?;
     let draft = layout.own().with_extension("restoring");
     let put = Put { backup: &backup, layout: &layout, draft: &draft, owner: Owner::of(data_dir)? };
     if let Err(error) = put.put(progress) {
@@ -114,6 +120,20 @@ fn check_files(backup: &Listed, progress: &mut dyn FnMut(Step)) -> anyhow::Resul
         let sum = sum.with_context(|| path.display().to_string())?;
         ensure!(is_same(file, &sum), "{} is not the file that was backed up. Nothing was changed", path.display());
     }
+    Ok(())
+}
+
+/// The next ledger compares the end of the log with what the manifest says, and would not start.
+fn check_end(backup: &Listed) -> anyhow::Result<()> {
+    let Manifest { sequence, hash, .. } = &backup.manifest;
+    let head = Storage::open_read_only(&backup.folder)?.log()?.head()?;
+    ensure!(
+        head.sequence == *sequence && hex(&head.hash) == *hash,
+        "the manifest of backup {} says that its log ends at record {sequence}, but it ends at another, record {}. Nothing \
+         was changed",
+        backup.name,
+        head.sequence
+    );
     Ok(())
 }
 

@@ -126,6 +126,13 @@ impl Decision {
                 Event::BackfillPassed { pass } if other.command == record.command => {
                     content.backfill_pass = Some(BackfillPass::clone(pass));
                 }
+                // Of two planners that start at the same time, the second has not seen what the first one told.
+                Event::Planned { plan } => {
+                    let reasons = plan.reasons.iter().map(|waiting| waiting.job);
+                    let slots = plan.slots.iter().map(|slot| slot.job);
+                    let predictions = plan.predictions.iter().map(|prediction| prediction.job);
+                    touched.extend(reasons.chain(slots).chain(predictions));
+                }
                 event => {
                     let job = event.job();
                     touched.extend(job.into_iter().chain(job.map(JobId::whole)));
@@ -341,4 +348,45 @@ fn place(state: &State, placement: &Placement) -> String {
         format!("{}({}{gpus})", state.node_name(share.node), share.cores)
     };
     placement.shares().map(share).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        CommandId,
+        event::{Actor, TraceContext, WaitingJob},
+        job::WaitReason,
+    };
+    use std::sync::Arc;
+
+    fn planned(sequence: u64, jobs: &[u64]) -> Record {
+        Record {
+            sequence: Sequence(sequence),
+            time: Timestamp::MIN,
+            actor: Arc::new(Actor::Planner),
+            command: CommandId::new_now(),
+            trace: TraceContext::default(),
+            event: Event::Planned { plan: Arc::new(PlanRecord { reasons: reasons(jobs), ..PlanRecord::default() }) },
+            epoch: 0,
+        }
+    }
+
+    fn reasons(jobs: &[u64]) -> Vec<WaitingJob> {
+        jobs.iter().map(|job| WaitingJob { job: JobId::job(*job), reason: WaitReason::NotPlannedYet }).collect()
+    }
+
+    /// Two planners start at the same time and plan for the same state: the ledger leaves out of the second plan what the first
+    /// one has told. A reason that neither of them told is a difference.
+    #[test]
+    fn what_an_unseen_plan_told_is_left_out_of_the_next() {
+        let mine = planned(3, &[]);
+        let Event::Planned { plan } = &mine.event else { panic!("a plan") };
+        let again = Decision::planned(ProposedPlan { reasons: reasons(&[7]), ..ProposedPlan::default() });
+        let differences = |since: VecDeque<Record>| {
+            Decision::recorded(&mine, plan, &since).compare(&again, &State::new(), false).len()
+        };
+        assert_eq!(differences(VecDeque::from([planned(2, &[7])])), 0);
+        assert_eq!(differences(VecDeque::from([planned(2, &[8])])), 1);
+    }
 }
