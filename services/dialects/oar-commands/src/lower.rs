@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 
 /// The exit code after which an idempotent job runs again (OAR-T-30).
 const AGAIN: i32 = 99;
+/// After runs that lasted at most this long, in seconds, that code is one like any other (OAR-T-31).
+const LEAST_RUN_SECONDS: u32 = 60;
 /// The shell of a user without one.
 const DEFAULT_SHELL: &str = "/bin/sh";
 /// The shells that take `-l`.
@@ -135,10 +137,7 @@ pub fn lower(
             .map(|one| notifications(one, &submission.name, warnings))
             .unwrap_or_default(),
         checkpoint: checkpoint(submission),
-        requeue: RequeuePolicy {
-            on_exit_codes: if submission.is(|kind| *kind == Kind::Idempotent) { vec![AGAIN] } else { Vec::new() },
-            ..RequeuePolicy::default()
-        },
+        requeue: requeue(submission),
         types: types(submission),
         kinds: submission.types.iter().map(|one| one.name.clone()).collect(),
         exceeds_quotas: submission.is(|kind| *kind == Kind::NoQuotas),
@@ -156,6 +155,23 @@ pub fn lower(
         }
     };
     Ok((1..).zip(commands).map(|(index, command)| one(&first, index, command, shell)).collect())
+}
+
+/// When a job runs again by itself: after this exit code of an idempotent job that has run for long enough (OAR-T-30, OAR-T-31).
+fn requeue(submission: &Submission) -> RequeuePolicy {
+    let is_meant = submission.is(|kind| *kind == Kind::Idempotent)
+        && !submission.is_interactive
+        && submission.reservation.is_none();
+    if !is_meant {
+        return RequeuePolicy::default();
+    }
+    RequeuePolicy {
+        on_exit_codes: vec![AGAIN],
+        exit_codes_after_seconds: LEAST_RUN_SECONDS,
+        // However often it saves its state and goes on.
+        max_runs: u32::MAX,
+        ..RequeuePolicy::default()
+    }
 }
 
 /// The job of an index.
@@ -584,7 +600,7 @@ mod tests {
         lowered(line, true).expect("it is accepted").0.remove(0)
     }
 
-    /// OAR-J-05, OAR-J-16, OAR-S-30, OAR-D-01, OAR-S-01, OAR-T-30
+    /// OAR-J-05, OAR-J-16, OAR-S-30, OAR-D-01, OAR-S-01, OAR-T-30, OAR-T-31
     #[test]
     fn options_become_parts_of_the_job() {
         let spec = job(&[
@@ -622,7 +638,7 @@ mod tests {
             [Some(3600), Some(7200)]
         );
         assert_eq!(spec.checkpoint, Some(Checkpoint { signal: 12, seconds_before_end: 60 }));
-        assert_eq!(spec.requeue.on_exit_codes, [99]);
+        assert_eq!((&spec.requeue.on_exit_codes[..], spec.requeue.exit_codes_after_seconds), (&[99][..], 60));
         let Program::Script { args, .. } = &part.launch.program else { panic!("it has a script") };
         assert_eq!(args[..], ["/bin/bash", "-l", "-c", "./run x"]);
         assert_eq!(spec.environment.get("PATH").map(String::as_str), Some("/bin"));
@@ -794,6 +810,14 @@ mod tests {
         let two = [&expire[..], &["-l", "nodes=2,walltime=2", "true"]].concat();
         let refusal = lowered(&two, true).expect_err("it has two walltimes").to_string();
         assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-T-31: the exit code of a shell or a reservation makes nothing run again.
+    #[test]
+    fn shells_and_reservations_do_not_run_again() {
+        for line in [&["-I", "-t", "idempotent"][..], &["-r", "1970-01-13 00:00:00", "-t", "idempotent", "true"]] {
+            assert_eq!(job(line).requeue, RequeuePolicy::default(), "{line:?}");
+        }
     }
 
     /// OAR-G-11, OAR-G-12, OAR-T-41: a reservation has a fixed start and one shape.

@@ -218,6 +218,39 @@ fn exit_codes_can_requeue() {
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(75))), "three runs are enough");
 }
 
+/// OAR-T-31, OAR-T-32: an exit code counts only after a run that lasted longer than the job says, to the second; a run that was
+/// ended by somebody or by its walltime never does. One end, however often it is reported, puts the job back once.
+#[test]
+fn exit_codes_count_after_runs_that_lasted() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue =
+        RequeuePolicy { on_exit_codes: vec![99], exit_codes_after_seconds: 60, ..RequeuePolicy::default() };
+    let mut lasting = |cluster: &mut Cluster, seconds: i64, cause: EndCause| {
+        let id = cluster.submit("ada", spec.clone());
+        let run = cluster.start(id, &["node1"], 1);
+        let part = cluster.part(run, "node1");
+        if cause == EndCause::Killed {
+            cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+        }
+        let started = cluster.now;
+        let of = exit(ExitStatus::Code(99), cause, started.plus_seconds(seconds));
+        let report = Command::NodeEnded { part, exit: NodeExit { started: Some(started), ..of } };
+        let requeues = |events: Vec<Event>| {
+            events.iter().filter(|event| matches!(event, Event::JobRequeued { .. })).count()
+        };
+        let first = requeues(cluster.ok(&executor("node1"), report.clone()));
+        assert!(cluster.ok(&executor("node1"), report).is_empty(), "a repeated report");
+        (first, cluster.outcome(id))
+    };
+    let failed = Some(Outcome::Failed(ExitStatus::Code(99)));
+    assert_eq!(lasting(&mut cluster, 60, EndCause::Itself), (0, failed));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Itself), (1, None));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Walltime), (0, Some(Outcome::TimedOut)));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Killed), (0, Some(Outcome::Cancelled)));
+    cluster.assert_replays();
+}
+
 /// A started run that its node has forgotten is over, and is not started again (M-DOM-7).
 #[test]
 fn a_started_run_that_its_node_has_forgotten_is_over() {
