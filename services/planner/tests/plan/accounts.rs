@@ -575,7 +575,7 @@ fn promises_are_kept_when_runs_could_make_way() {
     assert!(world.plan().plan.preemptions.is_empty(), "it would run into what is promised to {promised}");
 }
 
-/// Of two ways to make room the one with fewer runs; a run of another class never.
+/// OAR-T-24: of two ways to make room the one with fewer runs; a run of another class never.
 #[test]
 fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
     let mut world = preempting(false);
@@ -600,6 +600,19 @@ fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
     assert_eq!(planned.preemptions[0].for_job, two);
     assert_eq!(planned.preemptions[0].victims.len(), 2);
     assert!(planned.preemptions[0].victims.iter().all(|victim| smalls.contains(victim)));
+}
+
+/// OAR-T-27: nobody makes way as long as idle nodes are enough, which are taken first.
+#[test]
+fn idle_nodes_go_before_those_of_runs_that_could_make_way() {
+    let mut world = preempting(true);
+    let spare = of_class(&mut world, "spare", 2);
+    assert_eq!(world.settle(), [spare]);
+    let urgent = of_class(&mut world, "urgent", 4);
+    let planned = world.plan().plan;
+    assert!(planned.preemptions.is_empty(), "{:?}", planned.preemptions);
+    assert_eq!(world.settle(), [urgent]);
+    assert_eq!(world.state().runs().count(), 2, "both run");
 }
 
 /// A run that would wait ahead of the job again does not make way; one that is cancelled for good does.

@@ -115,6 +115,12 @@ fn a_job_has_its_variables() {
     assert_eq!(variables.len(), 21);
 }
 
+/// OAR-X-01: the name of an isolation group, as `oarstat` shows it.
+#[test]
+fn isolation_groups_have_names() {
+    assert_eq!(launch::isolation_group("ann", 42), "ann_42");
+}
+
 /// OAR-J-15: one line for each resource, without the properties of the system.
 #[test]
 fn the_property_file_has_the_properties_of_the_site() {
