@@ -38,6 +38,9 @@ const LOGIN_SHELLS: [&str; 6] = ["bash", "dash", "ksh", "sh", "zsh", "ash"];
 const INHERITED: [&str; 8] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER"];
 /// The class whose jobs make way (OAR-T-20).
 pub const BESTEFFORT_CLASS: &str = "besteffort";
+/// The priority of best-effort jobs: others of their queue go first, also those that were submitted later (OAR-G-03). Otherwise
+/// one that waits again would be ahead of the job that it is to make way for, and keep its place.
+const BESTEFFORT_PRIORITY: i64 = -1_000_000;
 
 /// The keys of attributes.
 pub mod keys {
@@ -312,6 +315,7 @@ fn at_front(held: &mut Component, front: &Front) -> Component {
         queue: held.queue.clone(),
         account: held.account.clone(),
         class: held.class.clone(),
+        priority: held.priority,
         alternatives: std::mem::take(&mut held.alternatives),
         ..Component::default()
     };
@@ -343,6 +347,7 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         queue: submission.queue.clone(),
         account: Some(submission.project.clone()).filter(|project| !project.is_empty()),
         class: is_besteffort.then(|| BESTEFFORT_CLASS.to_owned()),
+        priority: is_besteffort.then_some(BESTEFFORT_PRIORITY),
         begin: fixed.or_else(|| begin.filter(|begin| *begin > context.now)).map(from),
         deadline: deadline.map(from),
         dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
@@ -810,6 +815,14 @@ mod tests {
         let two = [&expire[..], &["-l", "nodes=2,walltime=2", "true"]].concat();
         let refusal = lowered(&two, true).expect_err("it has two walltimes").to_string();
         assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-G-03: best effort comes last.
+    #[test]
+    fn best_effort_comes_last() {
+        let priority = |line: &[&str]| lowered(line, true).expect("a job").0[0].components[0].priority;
+        assert_eq!(priority(&["-t", "besteffort", "true"]), Some(BESTEFFORT_PRIORITY));
+        assert_eq!(priority(&["true"]), None);
     }
 
     /// OAR-T-31: the exit code of a shell or a reservation makes nothing run again.

@@ -854,7 +854,7 @@ fn best_effort_jobs_come_back_however_often_they_make_way() {
         spec.requeue.max_runs = 2;
         spec
     };
-    let mut makes_way = |cluster: &mut Cluster, victim: JobId, status| {
+    let makes_way = |cluster: &mut Cluster, victim: JobId, status| {
         let run = cluster.start(victim, &["node1"], 4);
         let gains = cluster.submit("ada", of_class("high", Vec::new()));
         let claims = vec![Placement::default()];
