@@ -171,7 +171,7 @@ fn requeue(submission: &Submission) -> RequeuePolicy {
     RequeuePolicy {
         on_exit_codes: vec![AGAIN],
         exit_codes_after_seconds: LEAST_RUN_SECONDS,
-        // However often it saves its state and goes on.
+        // However often it saves its state and continues.
         max_runs: u32::MAX,
         ..RequeuePolicy::default()
     }
