@@ -339,13 +339,15 @@ pub struct RequeuePolicy {
     pub on_node_lost: bool,
     /// After one of these exit codes.
     pub on_exit_codes: Vec<i32>,
-    /// Maximum number of runs in total.
+    /// Maximum number of runs in total. Runs that made way for another job do not end it.
     pub max_runs: u32,
+    /// An exit code only counts if the run lasted longer than this, in seconds (OAR-T-31).
+    pub exit_codes_after_seconds: u32,
 }
 
 impl Default for RequeuePolicy {
     fn default() -> Self {
-        Self { on_node_lost: false, on_exit_codes: Vec::new(), max_runs: 10 }
+        Self { on_node_lost: false, on_exit_codes: Vec::new(), max_runs: 10, exit_codes_after_seconds: 0 }
     }
 }
 

@@ -131,7 +131,7 @@ fn job() -> JobSpec {
             Notification { on: vec![], sink: Sink::Exec("echo".into()), spares_cancelled: false },
         ],
         checkpoint: Some(Checkpoint { signal: 12, seconds_before_end: 120 }),
-        requeue: RequeuePolicy { on_node_lost: true, on_exit_codes: vec![99], max_runs: 3 },
+        requeue: RequeuePolicy { on_node_lost: true, on_exit_codes: vec![99], max_runs: 3, ..RequeuePolicy::default() },
         types: vec![
             JobType::BestEffort { requeue: true },
             JobType::Container,

@@ -148,9 +148,13 @@ fn every_id_of_the_map_stands_once_and_is_known() {
     }
 }
 
-/// Requirements that the specifications defer and nobody has implemented: Perl, a graphical interface, options that sites
-/// add, and processes that MPI programs spawn.
-const NOT_DONE: [&str; 4] = ["SL-L-09", "SL-M-16", "SL-S-22", "SL-W-10"];
+/// Requirements that nobody has implemented. Of Slurm those that its specification defers: Perl, a graphical interface, options
+/// that sites add, and processes that MPI programs spawn. Of OAR what `docs/oar.md` lists as not there yet.
+const NOT_DONE: [&str; 24] = [
+    "SL-L-09", "SL-M-16", "SL-S-22", "SL-W-10", "OAR-A-09", "OAR-D-04", "OAR-D-06", "OAR-G-09", "OAR-G-19", "OAR-J-02",
+    "OAR-J-07", "OAR-J-09", "OAR-J-18", "OAR-J-19", "OAR-J-20", "OAR-S-04", "OAR-S-07", "OAR-S-24", "OAR-T-25",
+    "OAR-X-02", "OAR-X-05", "OAR-X-06", "OAR-X-08", "OAR-X-11",
+];
 
 #[test]
 fn what_is_not_done_has_neither_row_nor_test() {
@@ -161,10 +165,10 @@ fn what_is_not_done_has_neither_row_nor_test() {
 }
 
 #[test]
-fn every_requirement_of_hpc_pack_and_slurm_has_its_row() {
+fn every_requirement_of_hpc_pack_slurm_and_oar_has_its_row() {
     let ids: BTreeSet<String> = rows().into_iter().map(|(id, ..)| id).collect();
-    let is_of_both = |id: &String| id.starts_with("HPC-") || id.starts_with("SL-");
-    let missing = known_ids().unwrap_or_default().into_iter().filter(|id| is_of_both(id) && !ids.contains(id));
+    let is_meant = |id: &String| ["HPC-", "SL-", "OAR-"].iter().any(|of| id.starts_with(of));
+    let missing = known_ids().unwrap_or_default().into_iter().filter(|id| is_meant(id) && !ids.contains(id));
     let missing: Vec<String> = missing.filter(|id| !NOT_DONE.contains(&id.as_str())).collect();
     assert_eq!(missing, Vec::<String>::new());
 }

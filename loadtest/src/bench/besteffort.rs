@@ -12,15 +12,20 @@ use crate::{
 use anyhow::{Context as _, Result, bail, ensure};
 use muster_schemas::{
     JobId,
-    job::{JobSpec, Program},
+    job::{JobSpec, JobType, Program},
     resources::{Count, Level, LevelCount, Request, Sharing},
 };
-use std::{process::Stdio, time::Instant};
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 /// Nodes.
 const NODES: usize = 100;
 /// How often the best-effort job makes way.
 const ROUNDS: usize = 20;
+/// The longest wait for a start: far longer than any figure that is of use.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Its service class, and that of the others.
 const CLASSES: [&str; 2] = ["besteffort", "regular"];
 
@@ -37,7 +42,11 @@ pub async fn besteffort(bench: &Bench) -> Result<Vec<Figure>> {
     let mut connection = running.system.connect().await?;
     let path = api::events_from_now(&mut connection, "job.started").await?;
     let mut starts = running.system.connect().await?.events(&path).await?;
-    let weak = api::submit(&mut connection, vec![on_all(nodes, CLASSES[0], &["/bin/sleep", "100000"])]).await?;
+    let mut weak = on_all(nodes, CLASSES[0], &["/bin/sleep", "100000"]);
+    weak.types = vec![JobType::BestEffort { requeue: true }];
+    // It waits again behind those that it makes way for.
+    weak.components.iter_mut().for_each(|component| component.priority = Some(-1));
+    let weak = api::submit(&mut connection, vec![weak]).await?;
     let weak = *weak.first().context("no job")?;
     wait_for_start(&mut starts, weak).await?;
     let body = api::submission(vec![on_all(nodes, CLASSES[1], &["/bin/true"])])?;
@@ -71,11 +80,15 @@ fn on_all(nodes: u32, class: &str, argv: &[&str]) -> JobSpec {
 }
 
 async fn wait_for_start(starts: &mut EventStream, job: JobId) -> Result<()> {
-    while let Some(data) = starts.next().await? {
-        let event: PublicEvent = serde_json::from_slice(&data).context("an event that is none")?;
-        if event.job() == Some(job) {
-            return Ok(());
+    let started = async {
+        while let Some(data) = starts.next().await? {
+            let event: PublicEvent = serde_json::from_slice(&data).context("an event that is none")?;
+            if event.job() == Some(job) {
+                return Ok(());
+            }
         }
-    }
-    bail!("the stream of events has ended")
+        bail!("the stream of events has ended")
+    };
+    let late = || format!("job {job} did not start within {} s", LONGEST_WAIT.as_secs());
+    tokio::time::timeout(LONGEST_WAIT, started).await.with_context(late)?
 }

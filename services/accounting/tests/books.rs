@@ -105,7 +105,8 @@ fn total(books: &Books, now: i64) -> UsageAmounts {
 
 const SECOND: u128 = 1_000_000;
 
-/// Used and requested time are cut at the borders of windows (OAR-A-02).
+/// Used and requested time are cut at the borders of windows (OAR-A-02). They are those of cores, whatever else a run has
+/// (OAR-A-07).
 #[test]
 fn a_run_that_spans_windows_is_divided_between_them() {
     let mut history = History::default();

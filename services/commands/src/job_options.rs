@@ -396,6 +396,7 @@ impl JobOptions {
             on_node_lost: self.requeue,
             on_exit_codes: self.requeue_on_exit.iter().map(|code| i32::from(*code)).collect(),
             max_runs: self.max_runs.unwrap_or(default.max_runs),
+            ..default
         }
     }
 }

@@ -69,6 +69,7 @@ fn greeting(command: &muster_schemas::command::Command) -> Option<Option<RunId>>
     }
 }
 
+/// OAR-J-06: a node tells by itself how a run ended, as soon as it is heard, also after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_result_waits_for_the_ledger() {
     let mut node = Node::start(ContainmentMode::Auto).await;

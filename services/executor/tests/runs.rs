@@ -144,7 +144,7 @@ fn every_way_of_containment_is_there_to_be_tried() {
     }
 }
 
-/// A run over its walltime is warned, then ended by force (M-EXE-4).
+/// A run over its walltime is warned, then ended by force (M-EXE-4, OAR-S-23).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
     for mode in modes() {
@@ -163,6 +163,7 @@ async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
     }
 }
 
+/// OAR-S-02, OAR-S-03, OAR-S-06: all processes of a suspended run stand still, its walltime does too, and they continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_run_stands_still_and_its_walltime_too() {
     for mode in modes() {
@@ -196,6 +197,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
     }
 }
 
+/// OAR-S-08: it is asked to end as any other is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_run_can_be_stopped() {
     for mode in modes() {
@@ -242,6 +244,7 @@ async fn signals_reach_all_processes() {
     }
 }
 
+/// OAR-T-23: it makes way by itself, long before the time to save is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_preempted_run_is_told_to_save_first() {
     let node = Node::start(ContainmentMode::Auto).await;
@@ -348,6 +351,7 @@ async fn a_run_belongs_to_its_user() {
     assert_eq!((meta.uid(), meta.mode() & 0o777), (65534, 0o640));
 }
 
+/// OAR-J-17: a directory that cannot be entered, and a file that cannot be written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_started_says_why() {
     let node = Node::start(ContainmentMode::Auto).await;

@@ -191,6 +191,7 @@ fn job(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
             on_node_lost: random.random_range(0..2) == 0,
             on_exit_codes: vec![7],
             max_runs: random.random_range(1..4),
+            ..RequeuePolicy::default()
         },
         ..JobSpec::default()
     };

@@ -20,21 +20,26 @@ const TARGETS_MS: (f64, f64) = (500.0, 20.0);
 /// has its place in time, as in OAR.
 pub fn quotas(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
+    // A row takes minutes: each figure is told at once.
+    let mut tell = |figure: Figure| {
+        eprintln!("{figure}");
+        figures.push(figure);
+    };
     let (full_ms, after_end_ms) = TARGETS_MS;
     for (name, ends) in [("easy", ENDS), ("conservative", ENDS_WITH_PROMISES)] {
         let (nodes, jobs, shapes) = scaled(bench, SITE);
         let mut scene = Scene::of_tree(nodes, jobs, shapes);
         scene.policy = policy(name)?;
         let without = format!("full pass without quotas, `{name}`, {}", scene.words());
-        figures.push(Figure::time(without, full_pass(&scene)?, full_ms));
+        tell(Figure::time(without, full_pass(&scene)?, full_ms));
         scene.quotas = Some(Arc::new(table()));
         let rules = "quotas of users and a week of 14 periods";
         let with = format!("full pass with {rules}, `{name}`, {}", scene.words());
-        figures.push(Figure::time(with, full_pass(&scene)?, full_ms));
+        tell(Figure::time(with, full_pass(&scene)?, full_ms));
         let mut times = passes_after_ends(&mut scene, bench.count(ends))?;
         for part in [0.5, 0.99] {
             let measure = format!("pass after one job ended with {rules}, `{name}`, p{}", part * 100.0);
-            figures.push(Figure::time(measure, quantile(&mut times, part), after_end_ms));
+            tell(Figure::time(measure, quantile(&mut times, part), after_end_ms));
         }
     }
     Ok(figures)

@@ -69,7 +69,10 @@ fn every_option_of_a_script_reaches_the_job() {
     assert_eq!(spec.notifications[0].on, [Occasion::Ended, Occasion::Failed]);
     assert_eq!(spec.notifications[1].sink, Sink::Exec("echo hi".into()));
     assert_eq!(spec.checkpoint, Some(Checkpoint { signal: 12, seconds_before_end: 60 }));
-    assert_eq!(spec.requeue, RequeuePolicy { on_node_lost: true, on_exit_codes: vec![3, 4], max_runs: 5 });
+    assert_eq!(
+        spec.requeue,
+        RequeuePolicy { on_node_lost: true, on_exit_codes: vec![3, 4], max_runs: 5, ..RequeuePolicy::default() }
+    );
     assert_eq!(spec.attributes["muster.comment"], "why not");
     assert_eq!(spec.umask, Some(0o022));
 }

@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 
 /// The exit code after which an idempotent job runs again (OAR-T-30).
 const AGAIN: i32 = 99;
+/// After runs that lasted at most this long, in seconds, that code is one like any other (OAR-T-31).
+const LEAST_RUN_SECONDS: u32 = 60;
 /// The shell of a user without one.
 const DEFAULT_SHELL: &str = "/bin/sh";
 /// The shells that take `-l`.
@@ -36,6 +38,9 @@ const LOGIN_SHELLS: [&str; 6] = ["bash", "dash", "ksh", "sh", "zsh", "ash"];
 const INHERITED: [&str; 8] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER"];
 /// The class whose jobs make way (OAR-T-20).
 pub const BESTEFFORT_CLASS: &str = "besteffort";
+/// The priority of best-effort jobs: others of their queue go first, also those that were submitted later (OAR-G-03). Otherwise
+/// one that waits again would be ahead of the job that it is to make way for, and keep its place.
+const BESTEFFORT_PRIORITY: i64 = -1_000_000;
 
 /// The keys of attributes.
 pub mod keys {
@@ -135,10 +140,7 @@ pub fn lower(
             .map(|one| notifications(one, &submission.name, warnings))
             .unwrap_or_default(),
         checkpoint: checkpoint(submission),
-        requeue: RequeuePolicy {
-            on_exit_codes: if submission.is(|kind| *kind == Kind::Idempotent) { vec![AGAIN] } else { Vec::new() },
-            ..RequeuePolicy::default()
-        },
+        requeue: requeue(submission),
         types: types(submission),
         kinds: submission.types.iter().map(|one| one.name.clone()).collect(),
         exceeds_quotas: submission.is(|kind| *kind == Kind::NoQuotas),
@@ -156,6 +158,23 @@ pub fn lower(
         }
     };
     Ok((1..).zip(commands).map(|(index, command)| one(&first, index, command, shell)).collect())
+}
+
+/// When a job runs again by itself: after this exit code of an idempotent job that has run for long enough (OAR-T-30, OAR-T-31).
+fn requeue(submission: &Submission) -> RequeuePolicy {
+    let is_meant = submission.is(|kind| *kind == Kind::Idempotent)
+        && !submission.is_interactive
+        && submission.reservation.is_none();
+    if !is_meant {
+        return RequeuePolicy::default();
+    }
+    RequeuePolicy {
+        on_exit_codes: vec![AGAIN],
+        exit_codes_after_seconds: LEAST_RUN_SECONDS,
+        // However often it saves its state and continues.
+        max_runs: u32::MAX,
+        ..RequeuePolicy::default()
+    }
 }
 
 /// The job of an index.
@@ -296,6 +315,7 @@ fn at_front(held: &mut Component, front: &Front) -> Component {
         queue: held.queue.clone(),
         account: held.account.clone(),
         class: held.class.clone(),
+        priority: held.priority,
         alternatives: std::mem::take(&mut held.alternatives),
         ..Component::default()
     };
@@ -327,6 +347,7 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         queue: submission.queue.clone(),
         account: Some(submission.project.clone()).filter(|project| !project.is_empty()),
         class: is_besteffort.then(|| BESTEFFORT_CLASS.to_owned()),
+        priority: is_besteffort.then_some(BESTEFFORT_PRIORITY),
         begin: fixed.or_else(|| begin.filter(|begin| *begin > context.now)).map(from),
         deadline: deadline.map(from),
         dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
@@ -584,7 +605,7 @@ mod tests {
         lowered(line, true).expect("it is accepted").0.remove(0)
     }
 
-    /// OAR-J-05, OAR-J-16, OAR-S-30, OAR-D-01, OAR-S-01, OAR-T-30
+    /// OAR-J-05, OAR-J-16, OAR-S-30, OAR-D-01, OAR-S-01, OAR-T-30, OAR-T-31
     #[test]
     fn options_become_parts_of_the_job() {
         let spec = job(&[
@@ -622,7 +643,7 @@ mod tests {
             [Some(3600), Some(7200)]
         );
         assert_eq!(spec.checkpoint, Some(Checkpoint { signal: 12, seconds_before_end: 60 }));
-        assert_eq!(spec.requeue.on_exit_codes, [99]);
+        assert_eq!((&spec.requeue.on_exit_codes[..], spec.requeue.exit_codes_after_seconds), (&[99][..], 60));
         let Program::Script { args, .. } = &part.launch.program else { panic!("it has a script") };
         assert_eq!(args[..], ["/bin/bash", "-l", "-c", "./run x"]);
         assert_eq!(spec.environment.get("PATH").map(String::as_str), Some("/bin"));
@@ -794,6 +815,22 @@ mod tests {
         let two = [&expire[..], &["-l", "nodes=2,walltime=2", "true"]].concat();
         let refusal = lowered(&two, true).expect_err("it has two walltimes").to_string();
         assert!(refusal.contains("different walltimes"), "{refusal}");
+    }
+
+    /// OAR-G-03: best effort comes last.
+    #[test]
+    fn best_effort_comes_last() {
+        let priority = |line: &[&str]| lowered(line, true).expect("a job").0[0].components[0].priority;
+        assert_eq!(priority(&["-t", "besteffort", "true"]), Some(BESTEFFORT_PRIORITY));
+        assert_eq!(priority(&["true"]), None);
+    }
+
+    /// OAR-T-31: the exit code of a shell or a reservation makes nothing run again.
+    #[test]
+    fn shells_and_reservations_do_not_run_again() {
+        for line in [&["-I", "-t", "idempotent"][..], &["-r", "1970-01-13 00:00:00", "-t", "idempotent", "true"]] {
+            assert_eq!(job(line).requeue, RequeuePolicy::default(), "{line:?}");
+        }
     }
 
     /// OAR-G-11, OAR-G-12, OAR-T-41: a reservation has a fixed start and one shape.

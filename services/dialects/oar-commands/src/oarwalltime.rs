@@ -8,7 +8,7 @@ use super::{
 use muster_cli::connection::ConnectionOptions;
 use muster_client::Moment;
 use muster_oar::{
-    planning::walltime,
+    request::walltime,
     text::{decimal, hours, shown},
 };
 use muster_schemas::{

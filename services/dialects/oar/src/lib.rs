@@ -7,16 +7,13 @@
 pub const NAME: &str = "oar";
 
 pub mod accounting;
-pub mod agent;
 pub mod dialect;
-pub mod fair_share;
 pub mod import;
 pub mod life;
 pub mod matching;
 pub mod mistake;
 pub mod options;
 pub mod order;
-pub mod planning;
 pub mod power;
 pub mod predicate;
 pub mod quotas;

@@ -1,13 +1,8 @@
-//! The life of a job: its states, its clock, its end, and what takes its place.
+//! The life of a job: its states, what it finds at its start, and what can be done to it.
 
-pub mod clock;
 pub mod connect;
 pub mod deletion;
-pub mod failure;
 pub mod launch;
 pub mod neutral;
-pub mod report;
-pub mod resubmission;
 pub mod state;
-pub mod suspension;
 pub mod target;

@@ -75,6 +75,8 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
 /// After a restore, run numbers continue at the next multiple of this: far more than runs can be lost with the records
 /// after a backup, and easy to read.
 const RESTORED_RUNS: u64 = 1_000_000_000;
+/// How exactly runs are timed.
+const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// The lowest number for runs after a restore of the log. Nodes may remember runs whose records are lost, and never start
 /// a run that they remember; not all of them may have reported when the first job starts.
@@ -302,7 +304,8 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     // Components ended alone do not count for the job's outcome.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
-    let next = aftermath(state, job, &outcome);
+    let lasted = exits.iter().filter_map(|(_, exit)| Some(exit.ended.micros_since(exit.started?))).max();
+    let next = aftermath(state, job, &outcome, lasted.unwrap_or(0));
     let last = (reporter == Reporter::Node).then(|| NodePart {
         node: last.node,
         component: last.component,
@@ -316,7 +319,7 @@ pub(crate) fn never_launched(state: &State, run: &Run, reason: StopReason) -> Ve
     let Some(job) = state.job(run.job) else { return Vec::new() };
     let stopped = Run { stopping: Some(reason), ..run.clone() };
     let outcome = outcome(state, job, &stopped, &[]);
-    let next = aftermath(state, job, &outcome);
+    let next = aftermath(state, job, &outcome, 0);
     vec![Event::RunEnded { job: run.job, run: run.id, last: None, outcome, usage: Usage::default() }, next]
 }
 
@@ -393,9 +396,9 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
     first.map_or(Outcome::Completed, Outcome::Failed)
 }
 
-/// What happens to a job after a run.
-fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
-    match requeue_reason(state.accounts(), job, outcome) {
+/// What happens to a job after a run that lasted this many microseconds.
+fn aftermath(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> Event {
+    match requeue_reason(state.accounts(), job, outcome, lasted) {
         // It would wait forever. A requeue on request gets all nodes again.
         Some(reason)
             if reason != StopReason::Requeued
@@ -431,11 +434,11 @@ fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
 impl State {
     /// Whether a running job waits again if it has to make way for another.
     pub fn comes_back_if_preempted(&self, job: &Job) -> bool {
-        requeue_reason(&self.accounts, job, &Outcome::Preempted).is_some()
+        requeue_reason(&self.accounts, job, &Outcome::Preempted, 0).is_some()
     }
 }
 
-fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome) -> Option<StopReason> {
+fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome, lasted: i64) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
     }
@@ -446,8 +449,9 @@ fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome) -> Option<S
     }
     let default = RequeuePolicy::default();
     let policy = job.extras.as_ref().map_or(&default, |extras| &extras.requeue);
-    // It is no fault of its own, so however often it happens.
-    if *outcome == Outcome::Preempted && policy.on_node_lost && !is_cancelled {
+    // It is no fault of its own, so however often it happens (OAR-T-22).
+    let comes_back = || job.types().contains(&JobType::BestEffort { requeue: true });
+    if *outcome == Outcome::Preempted && (policy.on_node_lost && !is_cancelled || comes_back()) {
         return Some(StopReason::Preempted);
     }
     if job.attempts >= policy.max_runs {
@@ -455,11 +459,9 @@ fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome) -> Option<S
     }
     match outcome {
         Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
-        Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
-            Some(StopReason::Preempted)
-        }
         Outcome::Failed(ExitStatus::Code(code)) if policy.on_exit_codes.contains(&i32::from(*code)) => {
-            Some(StopReason::Requeued)
+            let least = i64::from(policy.exit_codes_after_seconds) * MICROS_PER_SECOND;
+            (least == 0 || lasted > least).then_some(StopReason::Requeued)
         }
         _ => None,
     }

@@ -14,7 +14,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::{Command, JobFilter, JobSelection, Refusal, RefusalCode, Reply},
     event::{Actor, Event, JobChange, StopReason},
-    job::{ExitStatus, Holds, JobSpec},
+    job::{ExitStatus, Holds, JobSpec, JobType, Outcome},
     plan::{ProposedPlan, ProposedPreemption},
     resources::Placement,
 };
@@ -836,6 +836,42 @@ fn a_job_that_makes_way_has_the_grace_of_its_class() {
     let part = PartId::new(run, 0);
     let stop = OrderSeed::Stop { part, reason: StopReason::Preempted, grace_seconds: 40 };
     assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[part]), [stop]);
+    cluster.assert_replays();
+}
+
+/// OAR-T-22: a best-effort job that is idempotent waits again whenever it has made way, however often, however young and whatever
+/// its exit code; one that is not is over.
+#[test]
+fn best_effort_jobs_come_back_however_often_they_make_way() {
+    let mut cluster = Cluster::new();
+    let low = ClassSpec { name: "besteffort".into(), cancels_preempted: true, ..ClassSpec::default() };
+    let high =
+        ClassSpec { name: "high".into(), priority: 10, preempts: vec!["besteffort".into()], ..ClassSpec::default() };
+    cluster.ok(&user("oper"), change(vec![class(low), class(high)]));
+    let of_class = |class: &str, types| {
+        let mut spec = JobSpec { types, ..job(1, 4) };
+        spec.components[0].class = Some(class.into());
+        spec.requeue.max_runs = 2;
+        spec
+    };
+    let makes_way = |cluster: &mut Cluster, victim: JobId, status| {
+        let run = cluster.start(victim, &["node1"], 4);
+        let gains = cluster.submit("ada", of_class("high", Vec::new()));
+        let claims = vec![Placement::default()];
+        let preemption = ProposedPreemption { for_job: gains, victims: vec![victim], claims, index: 1, count: 1 };
+        let plan = ProposedPlan { preemptions: vec![preemption], ..ProposedPlan::default() };
+        cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+        cluster.end(run, "node1", status);
+        cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[gains]) });
+    };
+    let idempotent = cluster.submit("ada", of_class("besteffort", vec![JobType::BestEffort { requeue: true }]));
+    for status in [ExitStatus::Signal(15), ExitStatus::Code(0), ExitStatus::Code(99), ExitStatus::Signal(9)] {
+        makes_way(&mut cluster, idempotent, status);
+        assert!(cluster.is_waiting(idempotent), "after {status:?}");
+    }
+    let once = cluster.submit("ada", of_class("besteffort", vec![JobType::BestEffort { requeue: false }]));
+    makes_way(&mut cluster, once, ExitStatus::Code(99));
+    assert_eq!(cluster.outcome(once), Some(Outcome::Preempted));
     cluster.assert_replays();
 }
 

@@ -47,6 +47,23 @@ fn each_kind_is_met_by_what_it_says() {
     cluster.assert_replays();
 }
 
+/// OAR-D-05, W10: what runs again by itself does so under its number, so that its dependents wait for that run, also those
+/// that any end would let start.
+#[test]
+fn dependents_wait_for_the_run_that_takes_the_place_of_another() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue.on_exit_codes = vec![99];
+    let first = cluster.submit("ada", spec);
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let always = cluster.submit("ada", after(DependencyKind::Ended, first));
+    cluster.run_through(first, 99);
+    assert_eq!(cluster.waiting(), [first]);
+    assert_eq!(reason(&cluster, strict), Some(WaitReason::Dependency(first)));
+    cluster.run_through(first, 0);
+    assert_eq!(cluster.waiting(), [strict, always]);
+}
+
 #[test]
 fn a_dependency_on_a_job_that_is_over_is_judged_at_once() {
     let mut cluster = Cluster::new();
@@ -309,6 +326,7 @@ fn dependencies_on_arrays_and_tasks() {
     cluster.refused(&user("ada"), no_task, RefusalCode::NotFound, "job 1_9");
 }
 
+/// OAR-D-07: no job waits for itself.
 #[test]
 fn dependencies_can_be_replaced() {
     let mut cluster = Cluster::new();
@@ -324,6 +342,7 @@ fn dependencies_can_be_replaced() {
     assert!(cluster.is_waiting(id));
 }
 
+/// OAR-D-07: nor for one that is not known.
 #[test]
 fn what_is_no_dependency_is_refused() {
     let mut cluster = Cluster::new();

@@ -25,6 +25,7 @@ fn submitted(cluster: &Cluster, at: Sequence) -> JobSpec {
     }
 }
 
+/// OAR-X-07: all nodes of a run are told to prepare it at once, none after another.
 #[test]
 fn a_launch_goes_to_every_node() {
     let mut cluster = Cluster::new();

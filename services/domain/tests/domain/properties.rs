@@ -409,7 +409,8 @@ impl Model {
         component.reservation =
             self.cluster.state.reservations().next().filter(|_| on.is_multiple_of(4)).map(|one| one.spec.name.clone());
         if shape & 32 != 0 {
-            spec.requeue = RequeuePolicy { on_node_lost: true, on_exit_codes: vec![1], max_runs: 3 };
+            spec.requeue =
+                RequeuePolicy { on_node_lost: true, on_exit_codes: vec![1], max_runs: 3, ..Default::default() };
         }
         if shape & 64 != 0 {
             spec.components.push(job(1, 1).components.remove(0));

@@ -19,6 +19,7 @@ fn task_job(nodes: u32) -> muster_schemas::job::JobSpec {
     spec
 }
 
+/// OAR-J-03: a report about what is over changes nothing.
 #[test]
 fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     let mut cluster = Cluster::new();
@@ -137,6 +138,7 @@ fn causes_decide_the_outcome() {
     }
 }
 
+/// OAR-J-17: a directory or a file that is missing is the fault of the job: its nodes take others.
 #[test]
 fn a_failed_launch_on_one_node_stops_the_others() {
     let mut cluster = Cluster::new();
@@ -149,6 +151,25 @@ fn a_failed_launch_on_one_node_stops_the_others() {
     assert!(matches!(events.as_slice(), [Event::RunPartEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
     cluster.ok(&executor("node1"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
     assert_eq!(cluster.outcome(id), Some(Outcome::LaunchFailed("no such user".into())));
+    let next = cluster.submit("ada", job(1, 1));
+    cluster.start(next, &["node2"], 1);
+}
+
+/// OAR-S-21: a job that is being deleted is over when its node is given up, and the node takes no others until it answers.
+#[test]
+fn a_deletion_ends_with_the_loss_of_a_silent_node() {
+    let mut cluster = Cluster::new();
+    let (id, next) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    cluster.start(id, &["node1"], 1);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    assert_eq!(cluster.outcome(id), None, "its processes may still be there");
+    let node = cluster.node_id("node1");
+    cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "no heartbeat for 30 s".into() });
+    assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
+    cluster.refused_on(next, &["node1"], 1);
+    cluster.hello("node1", "boot1", &[]);
+    cluster.start(next, &["node1"], 1);
+    cluster.assert_replays();
 }
 
 #[test]
@@ -216,6 +237,37 @@ fn exit_codes_can_requeue() {
     cluster.run_through(id, 75);
     cluster.run_through(id, 75);
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(75))), "three runs are enough");
+}
+
+/// OAR-T-31, OAR-T-32: an exit code counts only after a run that lasted longer than the job says, to the second; a run that was
+/// ended by somebody or by its walltime never does. One end, however often it is reported, puts the job back once.
+#[test]
+fn exit_codes_count_after_runs_that_lasted() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue = RequeuePolicy { on_exit_codes: vec![99], exit_codes_after_seconds: 60, ..RequeuePolicy::default() };
+    let lasting = |cluster: &mut Cluster, seconds: i64, cause: EndCause| {
+        let id = cluster.submit("ada", spec.clone());
+        let run = cluster.start(id, &["node1"], 1);
+        let part = cluster.part(run, "node1");
+        if cause == EndCause::Killed {
+            cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+        }
+        let started = cluster.now;
+        let of = exit(ExitStatus::Code(99), cause, started.plus_seconds(seconds));
+        let report = Command::NodeEnded { part, exit: NodeExit { started: Some(started), ..of } };
+        let requeues =
+            |events: Vec<Event>| events.iter().filter(|event| matches!(event, Event::JobRequeued { .. })).count();
+        let first = requeues(cluster.ok(&executor("node1"), report.clone()));
+        assert!(cluster.ok(&executor("node1"), report).is_empty(), "a repeated report");
+        (first, cluster.outcome(id))
+    };
+    let failed = Some(Outcome::Failed(ExitStatus::Code(99)));
+    assert_eq!(lasting(&mut cluster, 60, EndCause::Itself), (0, failed));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Itself), (1, None));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Walltime), (0, Some(Outcome::TimedOut)));
+    assert_eq!(lasting(&mut cluster, 61, EndCause::Killed), (0, Some(Outcome::Cancelled)));
+    cluster.assert_replays();
 }
 
 /// A started run that its node has forgotten is over, and is not started again (M-DOM-7).

@@ -173,6 +173,7 @@ mod tests {
         Timeline::new(&order, at(1000))
     }
 
+    /// OAR-S-23, OAR-S-33: the signal comes once, and the end at the walltime.
     #[test]
     fn warns_terminates_and_kills_in_order() {
         let mut timeline = timeline(Some(100));
@@ -185,6 +186,15 @@ mod tests {
             }
         }
         assert_eq!(seen, [(50, Due::Checkpoint(12)), (80, Due::Warn(10)), (100, Due::Terminate), (110, Due::Kill)]);
+    }
+
+    /// OAR-S-33: a signal that is to come earlier than the start comes at the start, once.
+    #[test]
+    fn a_signal_comes_at_the_start_at_the_earliest() {
+        let mut timeline = timeline(Some(40));
+        assert_eq!(timeline.wait(at(1000)), Some(at(0)));
+        assert_eq!(timeline.due(at(1000)), Some(Due::Checkpoint(12)));
+        assert_eq!((timeline.due(at(1000)), timeline.wait(at(1000))), (None, Some(at(20))));
     }
 
     #[test]
@@ -227,6 +237,7 @@ mod tests {
         assert_eq!((timeline.due(at(1005)), timeline.wait(at(1005))), (None, None));
     }
 
+    /// OAR-T-23: the end comes after the time to save.
     #[test]
     fn a_stop_gives_time_to_save_and_a_second_one_only_shortens() {
         let mut timeline = timeline(None);

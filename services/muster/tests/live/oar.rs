@@ -326,7 +326,7 @@ fn a_waiting_shell_that_is_given_up_never_runs() {
     assert!(!site.ok("oarstat -f -j 2").contains("assigned_hostnames = node"), "it had nothing");
 }
 
-/// OAR-J-08, OAR-J-12: a shell in a job has its variables and all its nodes, and the job ends with it.
+/// OAR-J-08, OAR-J-12, OAR-D-08: a shell in a job has its variables and all its nodes, and the job ends with it.
 #[test]
 fn shells_run_in_jobs() {
     let site = site();
@@ -343,4 +343,7 @@ fn shells_run_in_jobs() {
     let Output { stdout, .. } = site.run(&format!("{typed} | script -qec 'oarsub -C 2' /dev/null"));
     assert!(stdout.contains("<2 1>"), "{stdout}");
     assert_eq!(state(&site, 2), "Running");
+    // A shell that has been left has no exit code, which counts as success.
+    site.ok("oarsub -a 1 true");
+    wait_for(&site, 3, "Terminated");
 }

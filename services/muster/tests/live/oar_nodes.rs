@@ -201,7 +201,7 @@ fn rules_are_shown_and_the_site_has_one_of_its_own() {
     assert_eq!(site.fails("oaradmissionrules -s 15").0, 1);
 }
 
-/// OAR-C-11, OAR-C-13: users look at nodes, queues, rules and usage, and change none of them, nor the jobs of others.
+/// OAR-C-11, OAR-C-13, OAR-S-22: users look at nodes, queues, rules and usage, and change none of them, nor the jobs of others.
 #[test]
 fn users_look_and_change_nothing() {
     let system = System::start_for_others();
@@ -240,6 +240,8 @@ fn users_look_and_change_nothing() {
         assert_eq!(said.status, status, "{line}: {said:?}");
         assert!(!said.stderr.is_empty() && said.stdout.is_empty() || line.contains("oarmonitor"), "{line}: {said:?}");
     }
+    let deleted = oar("oardel 1");
+    assert!(deleted.status == 1 && deleted.stderr.contains("You are not the right user"), "{deleted:?}");
     assert!(running(), "{}", system.log());
     assert_eq!(system.ok(&["oar", "oarnodes", "-s"]).matches("Alive").count(), 4);
     assert!(system.ok(&["oar", "oarqueue"]).lines().count() == 4);

@@ -94,6 +94,29 @@ fn running_jobs_are_turned_into_best_effort() {
     assert!(site.system.ok(&["audit", "verify"]).starts_with("the history verifies"), "also what was turned");
 }
 
+/// OAR-T-21, OAR-T-22, OAR-G-03, W5: a best-effort job makes way for a later one; if it is idempotent, it waits again and runs when
+/// there is room, else it is in Error.
+#[test]
+fn best_effort_jobs_make_way_and_come_back() {
+    let site = site();
+    site.ok("sacctmgr -i add qos besteffort && sacctmgr -i add qos normal preempt=besteffort");
+    site.ok("oarsub -t besteffort -t idempotent -l nodes=3,walltime=1 'sleep 600'");
+    wait_for(&site, 1, "Running");
+    site.ok("oarsub -l nodes=1,walltime=1 'while ! test -e go; do sleep 0.05; done'");
+    wait_for(&site, 2, "Running");
+    wait_for(&site, 1, "Waiting");
+    site.system.write("go", "");
+    wait_for(&site, 2, "Terminated");
+    wait_for(&site, 1, "Running");
+    site.ok("oardel 1");
+    wait_for(&site, 1, "Error");
+    site.ok("oarsub -t besteffort -l nodes=3,walltime=1 'sleep 600'");
+    wait_for(&site, 3, "Running");
+    site.ok("oarsub -l nodes=1,walltime=1 true");
+    wait_for(&site, 4, "Terminated");
+    wait_for(&site, 3, "Error");
+}
+
 /// OAR-J-15, OAR-C-13, OAR-X-03: a job finds the properties of its cores in a file, also its shells; whatever it leaves behind
 /// is gone with it.
 #[test]

@@ -98,7 +98,8 @@ proptest! {
         replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
     }
 
-    /// Every waiting job has a reservation (M-PLAN-9).
+    /// Every waiting job has a reservation (M-PLAN-9): in its turn, the earliest start beside what runs and what is promised to
+    /// those before it (OAR-G-01, OAR-G-02).
     #[test]
     fn agrees_with_the_reference_under_conservative(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: false, overruns: false }),

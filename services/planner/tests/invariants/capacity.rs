@@ -78,8 +78,8 @@ proptest! {
         });
     }
 
-    /// The same when nodes are lost and closed and runs last too long. Resources taken away from a run are not held
-    /// against the plan.
+    /// The same when nodes are lost and closed and runs last too long: what they still hold, and what is away, starts nothing
+    /// (OAR-G-06). Resources taken away from a run are not held against the plan.
     #[test]
     fn what_starts_is_free_whatever_was_lost(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
         replay(&history, |_, planned| {

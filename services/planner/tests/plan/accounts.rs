@@ -15,7 +15,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, RefusalCode},
     event::Actor,
-    job::{ArraySpec, Component, JobSpec, JobState, Outcome, RequeuePolicy, WaitReason},
+    job::{ArraySpec, Component, JobSpec, JobState, JobType, Outcome, RequeuePolicy, WaitReason},
     policy::{Limit, LimitPer, OrderKey, Policy},
     resources::{Alternative, Count, IndexSet, Level, LevelCount, Memory, NodeShare, Per, Request, Sharing},
 };
@@ -575,7 +575,7 @@ fn promises_are_kept_when_runs_could_make_way() {
     assert!(world.plan().plan.preemptions.is_empty(), "it would run into what is promised to {promised}");
 }
 
-/// Of two ways to make room the one with fewer runs; a run of another class never.
+/// OAR-T-24: of two ways to make room the one with fewer runs; a run of another class never.
 #[test]
 fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
     let mut world = preempting(false);
@@ -600,6 +600,52 @@ fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
     assert_eq!(planned.preemptions[0].for_job, two);
     assert_eq!(planned.preemptions[0].victims.len(), 2);
     assert!(planned.preemptions[0].victims.iter().all(|victim| smalls.contains(victim)));
+}
+
+/// OAR-T-21, OAR-T-22, OAR-G-03, W5: a best-effort job, whose priority is below that of others, makes way for a later one and
+/// waits again behind it, however often.
+#[test]
+fn best_effort_makes_way_and_waits_again_behind() {
+    let class = |name: &str, preempts: &[&str]| AccountChange::Class {
+        before: None,
+        after: Some(ClassSpec {
+            name: name.into(),
+            preempts: preempts.iter().map(|name| (*name).to_owned()).collect(),
+            ..ClassSpec::default()
+        }),
+    };
+    let mut world = world(settings(), vec![class("besteffort", &[]), class("firm", &["besteffort"])]);
+    let mut weak = job(&[24]);
+    weak.components[0].class = Some("besteffort".into());
+    weak.components[0].priority = Some(-1_000_000);
+    weak.types = vec![JobType::BestEffort { requeue: true }];
+    weak.requeue.max_runs = 1;
+    let weak = world.submit(weak);
+    assert_eq!(world.settle(), [weak]);
+    for _ in 0..3 {
+        let mut firm = job(&[4]);
+        firm.components[0].class = Some("firm".into());
+        let firm = world.submit(firm);
+        assert_eq!(world.settle(), []);
+        world.end(weak);
+        assert_eq!(world.settle(), [firm]);
+        assert!(world.state().job(weak).unwrap().is_waiting(), "it waits again");
+        world.end(firm);
+        assert_eq!(world.settle(), [weak]);
+    }
+}
+
+/// OAR-T-27: nobody makes way as long as idle nodes are enough, which are taken first.
+#[test]
+fn idle_nodes_go_before_those_of_runs_that_could_make_way() {
+    let mut world = preempting(true);
+    let spare = of_class(&mut world, "spare", 2);
+    assert_eq!(world.settle(), [spare]);
+    let urgent = of_class(&mut world, "urgent", 4);
+    let planned = world.plan().plan;
+    assert!(planned.preemptions.is_empty(), "{:?}", planned.preemptions);
+    assert_eq!(world.settle(), [urgent]);
+    assert_eq!(world.state().runs().count(), 2, "both run");
 }
 
 /// A run that would wait ahead of the job again does not make way; one that is cancelled for good does.

@@ -54,6 +54,7 @@ fn nobody_overtakes_a_job_that_waits_for_resources() {
     assert_eq!(world.settle(), [small]);
 }
 
+/// OAR-G-03: queues by priority, and in a queue who came first.
 #[test]
 fn priorities_of_queues_then_of_jobs_then_arrival() {
     let mut world = world_of(vec![queue("low"), QueueSpec { priority: 10, ..queue("high") }]);

@@ -5,7 +5,7 @@ use muster_planner::explain::explain;
 use muster_schemas::{
     JobId, Timestamp,
     accounts::{AccountChange, ClassSpec},
-    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange},
+    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, QueueSpec},
     command::{Command, Refusal, RefusalCode, RefusedStart, Reply, Start},
     event::Actor,
     job::{ArraySpec, JobSpec, JobType, WaitReason},
@@ -87,6 +87,24 @@ fn four_jobs_start_as_soon_as_all_limits_hold() {
     assert_eq!(world.settle(), [jobs[3]], "its rule holds earlier than promised");
     world.end(jobs[0]);
     assert_eq!(world.settle(), [jobs[1]]);
+}
+
+/// OAR-Q-07: licences do not count, only cores.
+#[test]
+fn only_cores_count() {
+    let mut config = ClusterConfig { nodes: nodes(1, 4), ..ClusterConfig::default() };
+    config.queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    config.licences.insert("solver".into(), 9);
+    let mut world = World::configured(config);
+    try_set_quotas(&mut world, table([("*,*,*,*", [2, -1, -1])])).unwrap();
+    let with_licences = |count| {
+        let mut spec = cores(count, 100, None);
+        spec.components[0].alternatives[0].licences = [("solver".to_owned(), 4)].into();
+        spec
+    };
+    let [first, second] = [with_licences(2), with_licences(1)].map(|spec| world.submit(spec));
+    assert_eq!(world.settle(), [first]);
+    assert_eq!(world.reason(second), Some(WaitReason::Limit("quota `*,*,*,*`: 2 cores".into())));
 }
 
 /// W4: without promises too, and each job is told which rule holds it.

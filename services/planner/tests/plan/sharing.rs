@@ -56,6 +56,21 @@ fn promised(world: &World, job: JobId) -> Option<Timestamp> {
     world.state().job(job).and_then(|job| job.slot.as_ref()).map(|slot| slot.start)
 }
 
+/// OAR-G-07: what ends early frees its cores for the next plan, in which others are promised earlier starts.
+#[test]
+fn what_ends_early_moves_promises_earlier() {
+    let mut world = keeping_promises(nodes(1, 4));
+    let [first, second, third] = [600, 300, 60].map(|seconds| world.submit(cores(4, seconds, None)));
+    assert_eq!(world.settle(), [first]);
+    let before = promised(&world, third).expect("it is promised");
+    world.end(first);
+    assert_eq!(world.settle(), [second]);
+    let after = promised(&world, third).expect("it is promised");
+    assert!(before.micros_since(after) > 500_000_000, "from {before:?} to {after:?}");
+    world.end(second);
+    assert_eq!(world.settle(), [third]);
+}
+
 /// OAR-T-40, W12: the second and third job start together on the same two nodes, and those of other forms wait for all
 /// of them and for each other.
 #[test]

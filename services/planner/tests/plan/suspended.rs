@@ -24,6 +24,7 @@ fn lasting(count: u32, seconds: u64) -> JobSpec {
     job_of(Component { alternatives: vec![alternative], ..crate::world::component(Vec::new()) })
 }
 
+/// OAR-S-03, OAR-S-05: cores of a suspended job serve others, and it continues when none of them is in use any more.
 #[test]
 fn a_job_starts_on_the_cores_of_a_suspended_one_which_waits_for_them() {
     let mut world = World::new(nodes(1, 4));
@@ -51,6 +52,7 @@ fn a_job_starts_on_the_cores_of_a_suspended_one_which_waits_for_them() {
     assert_eq!(world.settle(), [late]);
 }
 
+/// OAR-S-05: what is not lent stays held.
 #[test]
 fn what_a_suspended_job_does_not_lend_is_not_given_to_others() {
     let mut world = World::new(vec![node("n1", 4, 8)]);

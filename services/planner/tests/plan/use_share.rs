@@ -41,7 +41,7 @@ fn order(world: &mut World) -> Vec<JobId> {
     order
 }
 
-/// OAR-Q-12: who used and asked for less than his part goes first, and among equals the first job.
+/// OAR-Q-12, OAR-G-03: who used and asked for less than his part goes first, and among equals the first job.
 #[test]
 fn the_least_use_above_its_target_goes_first() {
     let user_targets = [("ann".to_owned(), 20), ("bob".to_owned(), 60)].into();

@@ -1,12 +1,8 @@
 //! What a job finds when it starts: its variables and files, and its message.
 
 use crate::{
-    resources::{
-        property::{ID, NODE, is_system},
-        table::Table,
-        value::Value,
-    },
-    text::{decimal, hours},
+    resources::{property::is_system, table::Table},
+    text::hours,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,31 +61,6 @@ pub fn variables(job: &Launched) -> BTreeMap<&'static str, String> {
     variables
 }
 
-/// What the node file lists.
-#[derive(Clone, Debug)]
-pub struct NodeFile {
-    /// The property that is printed.
-    pub field: String,
-    /// One line for each value of this property.
-    pub distinct: String,
-}
-
-impl Default for NodeFile {
-    fn default() -> Self {
-        Self { field: NODE.to_owned(), distinct: ID.to_owned() }
-    }
-}
-
-/// The lines of the node file (OAR-J-14): for each distinct value among the resources of nodes, sorted.
-pub fn node_file(table: &Table, resources: &BTreeSet<u32>, form: &NodeFile) -> Vec<String> {
-    let of_nodes = resources.iter().filter_map(|id| table.resource(*id)).filter(|one| one.is_default());
-    let mut seen: BTreeSet<&Value> = BTreeSet::new();
-    let distinct = of_nodes.filter(|one| one.value(&form.distinct).is_some_and(|value| seen.insert(value)));
-    let mut lines: Vec<String> = distinct.filter_map(|one| one.value(&form.field)).map(ToString::to_string).collect();
-    lines.sort();
-    lines
-}
-
 /// The lines of the file of resource properties (OAR-J-15). A quote inside a value is doubled.
 pub fn property_file(table: &Table, resources: &BTreeSet<u32>) -> Vec<String> {
     let line = |id: &u32| {
@@ -108,27 +79,9 @@ fn pair(name: &str, value: &str) -> String {
     format!("{name} = '{}'", value.replace('\'', "''"))
 }
 
-/// The nodes of a job, each once, the first of which runs its command (OAR-J-05). `ranked` has its resources in the order
-/// in which they were chosen.
-pub fn nodes(table: &Table, ranked: &[u32]) -> Vec<String> {
-    let mut nodes: Vec<String> = Vec::new();
-    for resource in ranked.iter().filter_map(|id| table.resource(*id)) {
-        let node = resource.node();
-        if !node.is_empty() && !nodes.iter().any(|known| known == node) {
-            nodes.push(node.to_owned());
-        }
-    }
-    nodes
-}
-
 /// The name of the isolation group of a job on a node (OAR-X-01).
 pub fn isolation_group(user: &str, job: u64) -> String {
     format!("{user}_{job}")
-}
-
-/// The processors in a value of the property for isolation: `1+4+8` or `1,4` (OAR-X-02). `None` if it is no such list.
-pub fn processors(value: &str) -> Option<BTreeSet<u32>> {
-    value.split(['+', ',']).map(|word| decimal(word.trim())).collect()
 }
 
 /// The kind of a job in messages.
@@ -182,17 +135,4 @@ pub fn message(message: &Message<'_>) -> String {
         given('T', &types),
         message.remark,
     )
-}
-
-/// The predictions that a waiting client has printed (OAR-J-09).
-#[derive(Clone, Debug, Default)]
-pub struct Predictions {
-    last: Option<Option<i64>>,
-}
-
-impl Predictions {
-    /// Whether a prediction is printed: once for each change.
-    pub fn is_news(&mut self, start: Option<i64>) -> bool {
-        self.last.replace(start) != Some(start)
-    }
 }

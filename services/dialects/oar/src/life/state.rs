@@ -1,6 +1,5 @@
-//! The states of a job, and the moves between them.
+//! The states of a job.
 
-use crate::options::notify::Tag;
 use std::fmt;
 
 /// The state of a job (OAR-J-01).
@@ -20,23 +19,6 @@ pub enum State {
     Terminated,
     Error,
 }
-
-/// A move that no job makes. The state stays as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RefusedMove {
-    /// The state.
-    pub from: State,
-    /// The state that it was to have.
-    pub to: State,
-}
-
-impl fmt::Display for RefusedMove {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a job does not go from {} to {}", self.from, self.to)
-    }
-}
-
-impl std::error::Error for RefusedMove {}
 
 impl State {
     /// All states.
@@ -90,47 +72,6 @@ impl State {
     /// The state of a word.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
-    }
-
-    /// Whether nothing changes it any more (OAR-J-03).
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Terminated | Self::Error)
-    }
-
-    /// The states that can follow (OAR-J-02).
-    pub const fn next(self) -> &'static [Self] {
-        match self {
-            Self::Waiting => &[Self::Hold, Self::ToLaunch, Self::ToAckReservation, Self::ToError, Self::Error],
-            Self::Hold | Self::ToAckReservation => &[Self::Waiting, Self::Error],
-            Self::ToError => &[Self::Error],
-            Self::ToLaunch => &[Self::Launching, Self::Error],
-            Self::Launching => &[Self::Running, Self::Finishing, Self::Error],
-            Self::Running => &[Self::Suspended, Self::Finishing],
-            Self::Suspended => &[Self::Resuming, Self::Finishing],
-            Self::Resuming => &[Self::Running, Self::Suspended, Self::Finishing],
-            Self::Finishing => &[Self::Terminated, Self::Error],
-            Self::Terminated | Self::Error => &[],
-        }
-    }
-
-    /// The state after a move.
-    ///
-    /// # Errors
-    /// A move that no job makes.
-    pub fn moved(self, to: Self) -> Result<Self, RefusedMove> {
-        if self.next().contains(&to) { Ok(to) } else { Err(RefusedMove { from: self, to }) }
-    }
-
-    /// What a user is told about a move (OAR-N-04). A job that runs again after a suspension is not launched again.
-    pub const fn tag(self, to: Self) -> Option<Tag> {
-        match (self, to) {
-            (Self::Launching, Self::Running) => Some(Tag::Running),
-            (_, Self::Terminated) => Some(Tag::End),
-            (_, Self::Error) => Some(Tag::Error),
-            (_, Self::Suspended) => Some(Tag::Suspended),
-            (_, Self::Resuming) => Some(Tag::Resuming),
-            _ => None,
-        }
     }
 }
 

@@ -29,19 +29,4 @@ impl Target {
             Self::FirstNode
         }
     }
-
-    /// Whether anything is done on the nodes: login, check, isolation, scripts, cleanup.
-    pub const fn touches_nodes(self) -> bool {
-        matches!(self, Self::FirstNode)
-    }
-
-    /// Whether the command runs on a front host.
-    pub const fn is_front_host(self) -> bool {
-        matches!(self, Self::CosystemHost | Self::DeployHost)
-    }
-
-    /// Whether setting a node Absent or Dead ends the job (OAR-R-19).
-    pub const fn ends_with_its_nodes(self) -> bool {
-        !matches!(self, Self::CosystemHost | Self::Nowhere)
-    }
 }

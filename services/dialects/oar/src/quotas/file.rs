@@ -1,10 +1,9 @@
 //! The file with the rules.
 
 use super::{
-    calendar::{Calendar, Period, Span, WEEK},
-    count::Quotas,
+    calendar::{Period, Span, WEEK},
     json::{self, Json, Node, Wrong},
-    rule::{Field, Limits, Pattern, Rules},
+    rule::{Field, Limits, Pattern},
 };
 use crate::{
     options::date,
@@ -42,16 +41,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Reads a file (OAR-Q-02, OAR-Q-10). `all` is the number of resources of type default that are not dead, which `ALL`
-/// stands for.
-///
-/// # Errors
-/// The first mistake, with its place.
-pub fn read(text: &str, all: u64, zone: &TimeZone) -> Result<Quotas, Broken> {
-    Ok(parse(text, zone)?.in_cluster(all, zone))
-}
-
-/// Reads a file without knowing the cluster.
+/// Reads a file (OAR-Q-02, OAR-Q-10) without knowing the cluster.
 ///
 /// # Errors
 /// The first mistake, with its place.
@@ -73,28 +63,13 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<File, Broken> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// The sets of rules with their names; that of the rules of all times is empty.
-    pub sets: Vec<(String, BTreeMap<Pattern, Limits<QuotaAmount>>)>,
+    pub sets: Vec<(String, BTreeMap<Pattern, Limits>)>,
     /// The week, in order and without gap.
     pub week: Vec<Period>,
     /// Single spans, in order of their begin.
     pub spans: Vec<Span>,
     /// The types that are counted.
     pub counted_types: Vec<String>,
-}
-
-impl File {
-    fn in_cluster(self, all: u64, zone: &TimeZone) -> Quotas {
-        let amount = |amount: QuotaAmount| amount.in_cluster(all);
-        let limits = |limits: Limits<QuotaAmount>| Limits {
-            resources: limits.resources.map(amount),
-            jobs: limits.jobs.map(amount),
-            resource_seconds: limits.resource_seconds.map(amount),
-        };
-        let rules = |rules: BTreeMap<_, _>| Rules(rules.into_iter().map(|(of, one)| (of, limits(one))).collect());
-        let rules = self.sets.into_iter().map(|(_, set)| rules(set)).collect();
-        let calendar = Calendar { rules, week: self.week, spans: self.spans, zone: zone.clone() };
-        Quotas { calendar, counted_types: self.counted_types }
-    }
 }
 
 struct Reader<'r> {
@@ -148,7 +123,7 @@ impl Reader<'_> {
     }
 }
 
-fn rules(node: &Node) -> Result<BTreeMap<Pattern, Limits<QuotaAmount>>, Wrong> {
+fn rules(node: &Node) -> Result<BTreeMap<Pattern, Limits>, Wrong> {
     let entries = object(node, "an object of rules")?;
     let rule = |(at, key, node): &(usize, String, Node)| {
         let pattern = pattern(key).map_err(|why| (*at, why))?;
@@ -161,7 +136,7 @@ fn rules(node: &Node) -> Result<BTreeMap<Pattern, Limits<QuotaAmount>>, Wrong> {
     Ok(rules)
 }
 
-fn limits(node: &Node) -> Result<Limits<QuotaAmount>, Wrong> {
+fn limits(node: &Node) -> Result<Limits, Wrong> {
     let Json::List(values) = &node.value else {
         return Ok(Limits { resources: limit(node, 1)?, jobs: None, resource_seconds: None });
     };

@@ -6,7 +6,7 @@ use super::{
     rule::{Limits, Pattern},
 };
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
-use muster_schemas::quota::{QuotaAmount, QuotaPeriod, QuotaRule, QuotaSet, QuotaSpan, QuotaTable, ZoneOffset};
+use muster_schemas::quota::{QuotaPeriod, QuotaRule, QuotaSet, QuotaSpan, QuotaTable, ZoneOffset};
 use std::collections::BTreeMap;
 
 /// For this many years of 366 days from now the model knows the changes of the clocks.
@@ -27,8 +27,8 @@ impl File {
     }
 }
 
-fn set(name: &str, rules: &BTreeMap<Pattern, Limits<QuotaAmount>>) -> QuotaSet {
-    let rule = |(pattern, limits): (&Pattern, &Limits<QuotaAmount>)| QuotaRule {
+fn set(name: &str, rules: &BTreeMap<Pattern, Limits>) -> QuotaSet {
+    let rule = |(pattern, limits): (&Pattern, &Limits)| QuotaRule {
         queue: pattern.queue.to_string(),
         account: pattern.project.to_string(),
         kind: pattern.kind.to_string(),

@@ -1,4 +1,4 @@
-//! Walltimes, as people write them.
+//! Walltimes, and changes of them, as people write them.
 
 use crate::text::{decimal, shown};
 
@@ -22,5 +22,19 @@ pub fn seconds(text: &str) -> Result<i64, String> {
         0 => Err("a walltime has at least one second".to_owned()),
         total if total > LONGEST => Err(format!("a walltime has at most {} hours", LONGEST / 3600)),
         total => Ok(total),
+    }
+}
+
+/// Reads the change that `oarwalltime` asks for (OAR-G-16): `+1:0` for more, `-0:30` for less, `2:0:0` for a new
+/// walltime. The result is in seconds, relative to the walltime so far.
+///
+/// # Errors
+/// The first mistake, as a sentence.
+pub fn change(text: &str, walltime: i64) -> Result<i64, String> {
+    let text = text.trim();
+    match text.split_at_checked(1) {
+        Some(("+", more)) => seconds(more),
+        Some(("-", less)) => seconds(less).map(|less| -less),
+        _ => seconds(text).map(|whole| whole - walltime),
     }
 }

@@ -54,39 +54,3 @@ impl fmt::Display for State {
         f.write_str(self.word())
     }
 }
-
-/// The knowledge about a resource when its node is checked.
-#[derive(Clone, Copy, Debug)]
-pub struct Check {
-    /// Its state.
-    pub state: State,
-    /// Since when it has this state, in seconds since the epoch.
-    pub since: i64,
-    /// Whether the node answers.
-    pub answers: bool,
-    /// Whether a job runs on the node.
-    pub has_jobs: bool,
-}
-
-/// What a site says about checks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CheckRules {
-    /// Whether nodes with jobs are checked too.
-    pub checks_busy_nodes: bool,
-    /// After this many seconds an absent or suspected resource is dead; 0 for never.
-    pub dead_after: i64,
-}
-
-/// The state of a resource after a check, if it changes (OAR-R-20).
-pub fn after_check(check: Check, rules: CheckRules, now: i64) -> Option<State> {
-    if check.has_jobs && !rules.checks_busy_nodes {
-        return None;
-    }
-    let is_overdue = rules.dead_after > 0 && now - check.since > rules.dead_after;
-    match (check.state, check.answers) {
-        (State::Alive, false) => Some(State::Suspected),
-        (State::Suspected, true) => Some(State::Alive),
-        (State::Absent, _) | (State::Suspected, false) if is_overdue => Some(State::Dead),
-        _ => None,
-    }
-}

@@ -258,35 +258,6 @@ impl Table {
         self.set(ids, property::STATE, Some(Value::text(state.word())))
     }
 
-    /// Begins or ends the maintenance of resources (OAR-R-21): during it they are absent and cannot be woken. Beginning
-    /// or ending it twice changes nothing.
-    ///
-    /// # Errors
-    /// A resource that does not exist.
-    pub fn set_maintenance(&mut self, ids: &[u32], begins: bool) -> Result<Vec<Change>, Problem> {
-        let mut changes = Vec::new();
-        if let Some(id) = ids.iter().find(|id| !self.resources.contains_key(id)) {
-            return problem(format!("resource {id} does not exist"));
-        }
-        for id in ids {
-            let Some(resource) = self.resources.get(id) else { continue };
-            let (upto, kept) = (resource.available_upto(), resource.integer(property::LAST_AVAILABLE_UPTO));
-            let is_on = resource.state() == State::Absent && upto == 0 && kept != 0;
-            if is_on == begins {
-                continue;
-            }
-            let (state, upto, kept) = if begins { (State::Absent, 0, upto) } else { (State::Alive, kept, 0) };
-            for (name, value) in [
-                (property::STATE, Value::text(state.word())),
-                (property::AVAILABLE_UPTO, Value::Integer(upto)),
-                (property::LAST_AVAILABLE_UPTO, Value::Integer(kept)),
-            ] {
-                changes.extend(self.set_one(*id, name, Some(value)));
-            }
-        }
-        Ok(changes)
-    }
-
     /// The name of a property as the table has it.
     fn known(&self, name: &str) -> Result<String, Problem> {
         let small = name.to_ascii_lowercase();

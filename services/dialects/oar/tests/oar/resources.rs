@@ -2,9 +2,8 @@
 
 use crate::support::{ids, s};
 use muster_oar::resources::{
-    history::History,
     property::{AVAILABLE_UPTO, ID, NODE, STATE, is_system},
-    state::{Check, CheckRules, State, after_check},
+    state::State,
     table::Table,
     value::{Kind, Value},
 };
@@ -31,25 +30,19 @@ fn a_resource_has_a_number_a_type_a_state_and_typed_properties() {
     assert_eq!(table.resources().count(), 17);
 }
 
-/// OAR-R-22: properties come, go, and change their names; every changed value is a span with its ends.
+/// OAR-R-22: properties come, go, and change their names; what changes is told with the value before.
 #[test]
-fn properties_change_at_run_time_and_each_value_has_its_span() {
+fn properties_change_at_run_time_and_changes_are_told() {
     let mut table = s();
     let before = table.clone();
     assert_eq!(table.add_property("Gpu", Kind::Text), Ok(()));
     assert_eq!(refused(table.add_property("gpu", Kind::Text)), "the property gpu exists");
     assert!(refused(table.add_property("g-pu; DROP", Kind::Text)).contains("cannot be the name of a property"));
-    let mut history = History::default();
     let changes = table.set(&ids("1-3"), "gpu", Some(Value::text("YES"))).expect("set");
     assert_eq!(changes.len(), 3);
-    history.note(&changes, 100);
     assert_eq!(table.set(&ids("1-3"), "gpu", Some(Value::text("YES"))), Ok(vec![]));
     let changes = table.set(&ids("2"), "gpu", None).expect("unset");
-    history.note(&changes, 160);
-    let spans: Vec<_> = history.ended().iter().map(|span| (span.resource, span.start, span.end)).collect();
-    assert_eq!(spans, [(1, None, 100), (2, None, 100), (3, None, 100), (2, Some(100), 160)]);
-    assert_eq!((history.began(1, "gpu"), history.began(2, "gpu")), (Some(100), Some(160)));
-    assert_eq!(history.ended()[3].value, Some(Value::text("YES")));
+    assert_eq!((changes[0].resource, &changes[0].old, &changes[0].new), (2, &Some(Value::text("YES")), &None));
     table.rename_property("gpu", "gpus").expect("renamed");
     assert_eq!(table.resource(1).map(|one| one.text("gpus")), Some("YES"));
     assert_eq!(table.remove_property("gpus").map(|gone| gone.len()), Ok(2));
@@ -88,45 +81,6 @@ fn an_absent_resource_that_can_be_woken_stands_by() {
 #[test]
 fn absent_and_dead_end_jobs_and_suspected_does_not() {
     assert_eq!(State::ALL.map(State::ends_jobs), [false, true, false, true]);
-}
-
-/// OAR-R-20: silent nodes are suspected, answering ones trusted again, and forgotten ones dead.
-#[test]
-fn a_check_suspects_silent_nodes_and_trusts_answering_ones() {
-    let check = |state, answers, has_jobs| Check { state, since: 1000, answers, has_jobs };
-    let rules = CheckRules::default();
-    assert_eq!(after_check(check(State::Alive, false, false), rules, 9000), Some(State::Suspected));
-    assert_eq!(after_check(check(State::Suspected, true, false), rules, 9000), Some(State::Alive));
-    assert_eq!(after_check(check(State::Alive, false, true), rules, 9000), None);
-    let busy_too = CheckRules { checks_busy_nodes: true, ..rules };
-    assert_eq!(after_check(check(State::Alive, false, true), busy_too, 9000), Some(State::Suspected));
-    for state in [State::Suspected, State::Absent] {
-        assert_eq!(after_check(check(state, false, false), rules, 9_000_000), None);
-        let switch = CheckRules { dead_after: 500, ..rules };
-        assert_eq!(after_check(check(state, false, false), switch, 1500), None);
-        assert_eq!(after_check(check(state, false, false), switch, 1501), Some(State::Dead));
-    }
-    assert_eq!(after_check(check(State::Alive, true, false), CheckRules { dead_after: 1, ..rules }, 9000), None);
-}
-
-/// OAR-R-21: maintenance makes nodes absent and keeps until when they can be had.
-#[test]
-fn maintenance_keeps_what_it_takes_away() {
-    let mut table = s();
-    table.set(&[2], AVAILABLE_UPTO, Some(Value::Integer(5000))).expect("set");
-    let before = table.clone();
-    assert_eq!(table.set_maintenance(&ids("1-2"), true).map(|changes| changes.len()), Ok(6));
-    let two = table.resource(2).expect("it exists");
-    assert_eq!(
-        (two.state(), two.available_upto(), two.state().shown(two.available_upto(), 10)),
-        (State::Absent, 0, "Absent")
-    );
-    assert_eq!(table.set_maintenance(&[2], true), Ok(vec![]));
-    table.set_maintenance(&ids("1-2"), false).expect("ended");
-    assert_eq!(table, before);
-    assert_eq!(table.set_maintenance(&[2], false), Ok(vec![]));
-    assert!(table.set_maintenance(&[2, 99], true).is_err());
-    assert_eq!(table, before);
 }
 
 /// OAR-R-17: properties of the system are no levels.

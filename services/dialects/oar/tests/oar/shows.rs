@@ -3,7 +3,7 @@
 use crate::support::{ids, s};
 use jiff::tz::TimeZone;
 use muster_oar::{
-    accounting::{Books, Ended},
+    accounting::Summary,
     life::state::State,
     resources::{property::AVAILABLE_UPTO, state::State as ResourceState, table::Resource, value::Value},
     show::{
@@ -280,17 +280,6 @@ fn nodes_are_shown() {
 /// OAR-A-06: the table of `oarstat --accounting`.
 #[test]
 fn usage_is_shown_by_user() {
-    let mut books = Books::new(86_400);
-    books.count(&Ended {
-        job: 1,
-        user: "ann".to_owned(),
-        project: "bio".to_owned(),
-        queue: "default".to_owned(),
-        resources: 4,
-        start: Some(1_000_000),
-        stop: 1_150_000,
-        walltime: 172_800,
-    });
     let (from, to) = accounting::span("1970-01-12, 1970-01-15", &TimeZone::UTC).expect("a span");
     assert_eq!((from, to), (950_400, 1_209_600));
     let expected = "\
@@ -298,7 +287,8 @@ User       First window starts  Last window ends     Asked (seconds)  Used (seco
 ---------- -------------------- -------------------- ---------------- ----------------
 ann        1970-01-12 00:00:00  1970-01-14 23:59:59            691200           600000
 ";
-    assert_eq!(accounting::table(&books.summary(from, to, None), &TimeZone::UTC), expected);
+    let sum = Summary { asked: 691_200, used: 600_000, first: from, last: to - 1 };
+    assert_eq!(accounting::table(&BTreeMap::from([("ann".to_owned(), sum)]), &TimeZone::UTC), expected);
     for text in ["", "1970-01-12", "1970-01-12 10:00, 1970-01-15", "x, y"] {
         assert!(accounting::span(text, &TimeZone::UTC).is_err(), "{text}");
     }
