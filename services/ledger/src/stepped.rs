@@ -252,11 +252,8 @@ mod tests {
         Ok(Decision { events: vec![allocated(1), allocated(2)], reply: Reply::Done })
     }
 
-    /// M-LOG-16: what cannot be true is not written, and nothing after it.
-    #[test]
-    fn a_ledger_that_decides_what_cannot_be_true_stops_and_writes_none_of_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut ledger = Stepped::open(folder.path(), NOW).unwrap();
+    /// A queue and a node.
+    fn configure(ledger: &mut Stepped) {
         let node = NodeSpec {
             name: "n1".into(),
             cores: 1,
@@ -267,7 +264,15 @@ mod tests {
         };
         let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
         let config = ClusterConfig { queues, nodes: vec![node], ..ClusterConfig::default() };
-        ask(&mut ledger, Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+        ask(ledger, Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+    }
+
+    /// M-LOG-16: what cannot be true is not written, and nothing after it.
+    #[test]
+    fn a_ledger_that_decides_what_cannot_be_true_stops_and_writes_none_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Stepped::open(folder.path(), NOW).unwrap();
+        configure(&mut ledger);
         ask(&mut ledger, user(), Command::Submit { jobs: vec![JobSpec::default(), JobSpec::default()] });
         let head = ledger.head();
         ledger.engine.decide_by(books_twice);
@@ -295,9 +300,7 @@ mod tests {
     fn a_hold_that_ran_out_while_nothing_ran_is_released_at_the_start() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = Stepped::open(folder.path(), NOW).unwrap();
-        let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
-        let config = ClusterConfig { queues, ..ClusterConfig::default() };
-        ask(&mut ledger, Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+        configure(&mut ledger);
         ask(&mut ledger, user(), Command::Submit { jobs: vec![JobSpec::default(), JobSpec::default()] });
         let until = |number: u64, seconds| Command::HoldUntil {
             jobs: JobSelection::Ids(vec![JobId::job(number)]),

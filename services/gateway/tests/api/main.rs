@@ -5,8 +5,7 @@ mod planning;
 mod system;
 mod tls;
 
-use futures::StreamExt as _;
-use muster_bus::{NatsBus, NatsConfig, testing::NatsServer};
+use muster_bus::{Bus as _, NatsBus, NatsConfig, testing::NatsServer};
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
@@ -443,10 +442,8 @@ fn an_event_is_the_same_bytes_on_the_bus_and_over_http() {
     let server = NatsServer::start();
     let config = || NatsConfig { url: server.url(), ..NatsConfig::default() };
     let mut system = System::start_on(|runtime| runtime.block_on(NatsBus::connect(config())).expect("connected"));
-    let mut on_bus = system.runtime.block_on(async {
-        let bus = NatsBus::connect(config()).await.expect("connected");
-        bus.subscribe("muster.events.>").await.expect("subscribed")
-    });
+    let bus = system.runtime.block_on(NatsBus::connect(config())).expect("connected");
+    let mut on_bus = system.runtime.block_on(bus.subscribe("muster.events.>")).expect("subscribed");
     let mut client = system.client();
     let mut live = client.events(None, None, &[]).unwrap();
     let drain = DrainRequest { nodes: vec!["node2".into()], reason: "old".into(), is_down: false };

@@ -175,8 +175,8 @@ fn the_old_names_of_variables_are_there_for_who_asks() {
     let show = "echo $SLURM_PACK_SIZE $SLURM_JOB_ID_PACK_GROUP_1";
     let all = format!("{show}\nsrun -n1 sh -c '{show}'\n");
     site.system.write("job", &format!("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1\n{all}"));
-    site.ok("sbatch -W -o none job");
-    assert_eq!(site.system.read("none"), "\n\n");
+    site.ok("sbatch -W -o plain job");
+    assert_eq!(site.system.read("plain"), "\n\n");
     site.ok("MUSTER_SLURM_PACK_NAMES=1 sbatch -W -o script job");
     assert_eq!(site.system.read("script"), "2 4\n2 4\n");
     site.system.write("shell", &all);

@@ -273,7 +273,7 @@ fn the_example_of_the_book() {
     let book = include_str!("../../../../../docs/pbs-policy.md");
     let named = crate::support::state(state).preset().expect("a preset").expect("no fifo");
     let lines = dry(&preset(named, config), state).lines.join("\n");
-    assert!(book.contains(&format!("```\n{lines}\n```")), "{lines}");
+    assert!(book.contains(&format!("\n{lines}\n```")), "{lines}");
 }
 
 /// PBS-P-01: the server names its policy.

@@ -188,9 +188,12 @@ fn the_page_for_users_of_pbs_is_true() {
     let queues = ["workq", "short", "long"].map(|name| format!("[[queues]]\nname = \"{name}\"\n")).concat();
     let configuration = format!("[cluster]\nname = \"alpha\"\ndefault_queue = \"workq\"\n{queues}");
     let size = ["--nodes", "4", "--cpus", "4", "--memory", "16G"];
+    let repository = super::repository().display().to_string();
     let chapter = Chapter::new("docs/pbs.md", configured(System::stopped(), &configuration, &size))
         .with("qstat 123", "qstat 1")
         .with("qstat -f 124", "qstat -f 2")
+        .with("qstat -f 125", "qstat -f 3")
+        .with("docs/examples", format!("{repository}/docs/examples"))
         .with_links()
         .every_line();
     chapter.script("job.sh", "sleep 600");
