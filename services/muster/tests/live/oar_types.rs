@@ -94,7 +94,7 @@ fn running_jobs_are_turned_into_best_effort() {
     assert!(site.system.ok(&["audit", "verify"]).starts_with("the history verifies"), "also what was turned");
 }
 
-/// OAR-T-21, OAR-T-22, OAR-G-03, W5: a best-effort job makes way for a later one; if it is idempotent, it waits again and runs when
+/// OAR-T-21, OAR-T-22, OAR-G-03, OAR-J-25, W5: a best-effort job makes way for a later one; if it is idempotent, it waits again and runs when
 /// there is room, else it is in Error.
 #[test]
 fn best_effort_jobs_make_way_and_come_back() {
@@ -108,6 +108,10 @@ fn best_effort_jobs_make_way_and_come_back() {
     site.system.write("go", "");
     wait_for(&site, 2, "Terminated");
     wait_for(&site, 1, "Running");
+    let events = site.ok("oarstat -e -j 1");
+    for name in ["BESTEFFORT_KILL", "RESUBMIT_JOB_AUTOMATICALLY"] {
+        assert!(events.contains(&format!("] {name}:")), "{name}:\n{events}");
+    }
     site.ok("oardel 1");
     wait_for(&site, 1, "Error");
     site.ok("oarsub -t besteffort -l nodes=3,walltime=1 'sleep 600'");
