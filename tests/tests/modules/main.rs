@@ -53,12 +53,6 @@ const KNOWN: &[Known] = &[
         files: 3,
         reason: "an item of work comes from either bus: an enum over both, and both make the item",
     },
-    Known {
-        package: "muster-domain",
-        file: "jobs/decide/passing.rs",
-        files: 4,
-        reason: "a submission and a move ask where a queue passes a job on, and a queue judges it as a submission or a move does: what both check belongs below both",
-    },
 ];
 
 #[test]
