@@ -91,7 +91,7 @@ fn jobs_that_have_left_memory_are_listed_by_time() {
     assert_eq!(site.run("sbatch -W --wrap 'exit 3'").status, 3);
     site.ok("sbatch -W -a 0-1 --wrap true");
     let long = site.ok("sbatch --parsable --wrap 'while [ ! -e end ]; do sleep 0.1; done'");
-    forget("1");
+    ["1", "2_0", "2_1"].into_iter().for_each(forget);
     let from = site.ok("date +%FT%T").trim().to_owned();
     site.system.write("end", "");
     site.is_over(long.trim());
