@@ -93,11 +93,12 @@ fn each(object: &str, changes: &[Change], mut apply: impl FnMut(&Change) -> Resu
 }
 
 fn server(command: &Command, edit: &mut Edit) -> Result<(), Wrong> {
-    let (needless, changes): (Vec<Change>, Vec<Change>) =
-        command.changes.iter().cloned().partition(|change| servers::needless(change).is_some());
-    for change in &needless {
-        let why = servers::needless(change).unwrap_or_default();
-        edit.warnings.push(format!("{} changes nothing: {why}", shown(&change.attribute)));
+    let mut changes = Vec::new();
+    for change in &command.changes {
+        match servers::needless(change) {
+            Some(why) => edit.warnings.push(format!("{} changes nothing: {why}", shown(&change.attribute))),
+            None => changes.push(change.clone()),
+        }
     }
     match command.verb {
         Verb::Set => each("", &changes, |change| servers::set(&mut edit.config, change)),
