@@ -84,12 +84,14 @@ impl Connection {
         self.call(Method::GET, path, Bytes::new()).await
     }
 
-    /// Reads what a path answers with and drops it; returns how many bytes it was.
+    /// Reads what a path answers with and drops it; returns how many bytes arrived, compressed as muster's own commands ask
+    /// for it.
     ///
     /// # Errors
     /// If the connection breaks or the answer is a refusal.
     pub async fn read_through(&mut self, path: &str) -> Result<usize> {
-        let mut body = self.send(Method::GET, path, Bytes::new()).await?;
+        let accepted = [(header::ACCEPT_ENCODING, "gzip")];
+        let mut body = self.send_with(Method::GET, path, Bytes::new(), &accepted).await?;
         let mut length = 0;
         while let Some(frame) = body.frame().await {
             length += frame?.data_ref().map_or(0, Bytes::len);
@@ -127,6 +129,16 @@ impl Connection {
     }
 
     async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<Incoming> {
+        self.send_with(method, path, body, &[]).await
+    }
+
+    async fn send_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        headers: &[(header::HeaderName, &str)],
+    ) -> Result<Incoming> {
         let mut request = Request::builder()
             .method(&method)
             .uri(path)
@@ -134,6 +146,9 @@ impl Connection {
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization);
+        }
+        for (name, value) in headers {
+            request = request.header(name, *value);
         }
         self.sender.ready().await.context("the gateway closed the connection")?;
         let response = self.sender.send_request(request.body(Full::new(body))?).await?;

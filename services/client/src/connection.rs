@@ -4,9 +4,11 @@ use crate::{
     error::{ClientError, describe},
     tls,
 };
+use flate2::read::GzDecoder;
 use muster_names::{socket_addresses, unknown_host};
 use muster_schemas::{
     CommandId,
+    codec::MAX_BODY_BYTES,
     views::{ErrorBody, ErrorCode},
 };
 use std::{
@@ -21,6 +23,8 @@ use std::{
 
 /// The most bytes of an answer's head that are read.
 const MAX_HEAD_BYTES: usize = 64 << 10;
+/// The most bytes of an answer that arrives compressed: the largest value, and room for what is around it.
+const MAX_UNPACKED_BYTES: usize = MAX_BODY_BYTES + (1 << 10);
 /// Headers of an answer.
 const MAX_HEADERS: usize = 64;
 /// Bytes that are read at once of what is not taken as a whole. The least that does: they are set to zero first.
@@ -180,6 +184,8 @@ enum Framing {
 struct Head {
     status: u16,
     framing: Framing,
+    /// Whether the body is compressed by gzip.
+    is_gzip: bool,
     keep_alive: bool,
 }
 
@@ -237,7 +243,9 @@ impl Connection {
         if let Some(id) = id {
             let _ = write!(request, "idempotency-key: {id}\r\n");
         }
-        if method != "GET" {
+        if method == "GET" {
+            request.extend_from_slice(b"accept-encoding: gzip\r\n");
+        } else {
             let _ = write!(request, "content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         }
         request.extend_from_slice(b"\r\n");
@@ -284,6 +292,9 @@ impl Connection {
             Framing::UntilClose => {
                 self.socket.read_to_end(&mut body).map_err(lost)?;
             }
+        }
+        if head.is_gzip {
+            body = unpacked(&body, MAX_UNPACKED_BYTES)?;
         }
         Ok(Response { status: head.status, body, keep_alive: head.keep_alive && head.framing != Framing::UntilClose })
     }
@@ -411,13 +422,16 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
         return Err(malformed());
     }
     let status = response.code.filter(|status| *status >= 100).ok_or_else(malformed)?;
-    let mut head = Head { status, framing: Framing::UntilClose, keep_alive: response.version == Some(1) };
+    let mut head =
+        Head { status, framing: Framing::UntilClose, is_gzip: false, keep_alive: response.version == Some(1) };
     for httparse::Header { name, value } in response.headers {
         let value = value.trim_ascii();
         if name.eq_ignore_ascii_case("content-length") {
             head.framing = Framing::Length(number(value, 10).ok_or_else(malformed)?);
         } else if name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case(b"chunked") {
             head.framing = Framing::Chunked;
+        } else if name.eq_ignore_ascii_case("content-encoding") {
+            head.is_gzip = value.eq_ignore_ascii_case(b"gzip");
         } else if name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case(b"close") {
             head.keep_alive = false;
         }
@@ -426,6 +440,17 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
         head.framing = Framing::Length(0);
     }
     Ok(head)
+}
+
+/// What was compressed by gzip, if it has `most` bytes at most: few bytes can stand for any number.
+fn unpacked(gzip: &[u8], most: usize) -> Result<Vec<u8>, ClientError> {
+    let mut bytes = Vec::new();
+    let read = GzDecoder::new(gzip).take(most as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| ClientError::Protocol(format!("the answer cannot be unpacked: {error}")))?;
+    if bytes.len() > most {
+        return Err(ClientError::Protocol(format!("the answer has more than {most} bytes")));
+    }
+    Ok(bytes)
 }
 
 /// The size of a chunk in bytes, from the line before it. Extensions in that line are ignored.
@@ -502,6 +527,21 @@ mod tests {
             assert!(!clear(remote, None), "{remote}");
         }
         assert!(!clear("https://head:1", Some("secret")));
+    }
+
+    #[test]
+    fn a_compressed_answer_is_unpacked_within_its_bound() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(&[7; 10_000]).unwrap();
+        let packed = packer.finish().unwrap();
+        assert_eq!(unpacked(&packed, 10_000).unwrap(), [7; 10_000]);
+        assert!(matches!(unpacked(&packed, 9_999), Err(ClientError::Protocol(_))));
+        for bad in [&packed[..packed.len() - 1], b"not gzip", b""] {
+            assert!(matches!(unpacked(bad, 10_000), Err(ClientError::Protocol(_))));
+        }
+        let head = parse_head(b"HTTP/1.1 200 OK\r\nContent-Encoding: GZIP\r\n\r\n").unwrap();
+        assert!(head.is_gzip);
+        assert!(!parse_head(b"HTTP/1.1 200 OK\r\n\r\n").unwrap().is_gzip);
     }
 
     #[test]

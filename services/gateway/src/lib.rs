@@ -20,6 +20,7 @@ mod listings;
 mod live;
 mod metrics;
 mod own_job;
+mod packing;
 mod params;
 mod planning;
 mod reader;

@@ -4,7 +4,12 @@
 //! so shows what each of them must see. After a long list its thread rests, so that long lists take a fifth of each such thread's
 //! time at most, and the more callers ask for a list meanwhile, the more share it.
 
-use crate::{budgets::Admission, error::ApiError};
+use crate::{
+    budgets::Admission,
+    error::ApiError,
+    packing::{Packed, ReadsGzip},
+};
+use axum::http::Uri;
 use bytes::Bytes;
 use futures::{
     FutureExt as _,
@@ -33,7 +38,7 @@ const MAX_REST: Duration = Duration::from_secs(2);
 /// Lists that nobody waits for any more are dropped when this many are noted.
 const NOTED_LISTS: usize = 64;
 
-type Rendered = Result<Bytes, ApiError>;
+type Rendered = Result<Packed, ApiError>;
 type Rendering = BoxFuture<'static, Rendered>;
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -88,13 +93,16 @@ impl Listings {
         Ok(Self { work, waiting: Arc::default(), lists: AtomicU64::new(0) })
     }
 
-    /// The list named `what`, made by `make` unless somebody else makes it. A caller has few lists made at a time.
+    /// The list at an address, made by `make` unless somebody else makes it. A caller has few lists made at a time.
     pub(crate) async fn get(
         &self,
         admission: &Admission,
-        what: String,
-        make: impl FnOnce() -> Rendered + Send + 'static,
+        address: &Uri,
+        reads_gzip: ReadsGzip,
+        make: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,
     ) -> Rendered {
+        let what = if reads_gzip.0 { format!("gzip {address}") } else { address.to_string() };
+        let make = move || make().map(|list| Packed::of(list, reads_gzip));
         if let Some(shared) = self.waiting.of(&what) {
             return shared.await;
         }
@@ -186,16 +194,18 @@ mod tests {
                 }))
                 .unwrap();
         }
+        let (address, reads_gzip) = (Uri::from_static("/v1/jobs/all"), ReadsGzip(false));
+        let numbered = |number: &'static str| Ok(Packed::of(Bytes::from_static(number.as_bytes()), reads_gzip));
         let list = || {
             let made = made.clone();
             let make = move || Ok(Bytes::from(made.fetch_add(1, Ordering::SeqCst).to_string()));
-            listings.get(&ada, "/v1/jobs/all".to_owned(), make)
+            listings.get(&ada, &address, reads_gzip, make)
         };
         let mut asked = futures::future::join_all((0..10).map(|_| list()));
         assert!(futures::poll!(&mut asked).is_pending());
         std::thread::spawn(move || gate.wait()).join().unwrap();
-        assert!(asked.await.iter().all(|list| *list == Ok(Bytes::from_static(b"0"))));
-        assert_eq!(list().await, Ok(Bytes::from_static(b"1")));
+        assert!(asked.await.iter().all(|list| *list == numbered("0")));
+        assert_eq!(list().await, numbered("1"));
         assert!(listings.waiting.lock().is_empty());
     }
 

@@ -36,6 +36,7 @@ mod refusals;
 pub mod replication;
 mod restored;
 pub mod retention;
+pub mod room;
 mod runners;
 mod service;
 pub mod signing;

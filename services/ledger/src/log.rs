@@ -44,7 +44,7 @@ use muster_schemas::{
     ids::{JobId, Sequence},
     time::Timestamp,
 };
-use open::{check_folder, check_threads, database_options, explain_open, families, open_error};
+use open::{check_folder, check_room, database_options, explain_open, families, open_error};
 use rocksdb::{
     ColumnFamily, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
 };
@@ -87,7 +87,7 @@ impl Log {
     /// In use, damaged, written by a newer program, or not accessible; the error says which.
     pub fn open(folder: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let fresh = check_folder(folder)?;
-        check_threads(folder)?;
+        check_room(folder)?;
         if fresh {
             std::fs::create_dir_all(folder).map_err(|error| open_error(folder, error))?;
         }
@@ -113,7 +113,7 @@ impl Log {
         if check_folder(folder)? {
             return Err(LogError::Missing(folder.to_owned()));
         }
-        check_threads(folder)?;
+        check_room(folder)?;
         let mut options = database_options();
         // All at once: a file that a running ledger no longer needs stays readable as long as it is open.
         options.set_max_open_files(-1);

@@ -19,7 +19,7 @@ use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, NatsRounds, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
-use muster_ledger::Replication;
+use muster_ledger::{Replication, room};
 use muster_pbs_commands::{FLAVOUR, SERVER};
 use muster_schemas::Sequence;
 use muster_slurm_commands::{
@@ -167,6 +167,8 @@ fn in_runtime(
     speak_when_libraries_give_up();
     let telemetry = muster_telemetry::init(identity, &loaded.configuration.telemetry)?;
     raise_open_files();
+    // Tokio panics if it gets no thread, or too few of them.
+    room::threads(WORKER_THREADS + 1).map_err(Failure::failed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .thread_name("muster-worker")

@@ -5,6 +5,7 @@ use crate::{
     budgets::Admitted,
     error::ApiError,
     live,
+    packing::ReadsGzip,
     params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
     views::{JobViews, cancels, runs, task_views},
@@ -270,6 +271,7 @@ pub(crate) async fn list_jobs(
     State(app): State<App>,
     Admitted(admission): Admitted,
     OriginalUri(uri): OriginalUri,
+    reads_gzip: ReadsGzip,
     At(moment, params): At<JobsParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
@@ -278,7 +280,7 @@ pub(crate) async fn list_jobs(
     }
     let source = app.reader.source(moment).await?;
     let make = move || page(&params, &source, limit as usize);
-    let json = app.listings.get(&admission, uri.to_string(), make).await?;
+    let json = app.listings.get(&admission, &uri, reads_gzip, make).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 

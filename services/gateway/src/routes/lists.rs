@@ -5,6 +5,7 @@ use crate::{
     app::{App, Caller},
     budgets::Admitted,
     error::ApiError,
+    packing::ReadsGzip,
     params::{At, MomentParams, list},
     reader::Source,
 };
@@ -55,12 +56,13 @@ pub(crate) async fn all(
     State(app): State<App>,
     Admitted(admission): Admitted,
     OriginalUri(uri): OriginalUri,
+    reads_gzip: ReadsGzip,
     At(moment, params): At<WholeListParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     let wanted = JobsParams::all(params.user, params.name, params.finished);
     let source = app.reader.source(moment).await?;
-    let bytes = app.listings.get(&admission, uri.to_string(), move || whole_list(&wanted, &source)).await?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes))
+    let list = app.listings.get(&admission, &uri, reads_gzip, move || whole_list(&wanted, &source)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], list))
 }
 
 /// A [`JobsPage`](muster_schemas::views::JobsPage) whose views are encoded one by one as they are made.

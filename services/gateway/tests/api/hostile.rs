@@ -1,6 +1,7 @@
 //! Greedy callers: endless connections, bodies that never come, requests that are too large.
 
 use crate::system::{System, TOKEN, job};
+use flate2::read::GzDecoder;
 use muster_client::{Client, Endpoint};
 use muster_schemas::{
     CommandId,
@@ -305,9 +306,20 @@ fn a_list_of_very_many_jobs_holds_up_nobody() {
         let behind = |job: &JobView| job.reason.as_ref().is_some_and(|reason| reason.code == ReasonWord::BehindJob);
         assert!(page.jobs[1..].iter().all(behind), "the first is ahead of all others");
     }
-    let raw = system.raw_bytes("/v1/jobs/all");
+    let (head, raw) = system.raw_bytes("/v1/jobs/all", "accept-encoding: identity");
+    assert!(!head.contains("content-encoding"), "{head}");
     let page: JobsPage = muster_schemas::codec::decode(&raw).unwrap();
     assert_eq!(page.jobs, client.jobs(&Default::default()).unwrap().jobs, "both kinds of lists say the same");
+    for (path, plain) in
+        [("/v1/jobs/all", raw), ("/v1/jobs?limit=1000", system.raw_bytes("/v1/jobs?limit=1000", "x: y").1)]
+    {
+        let (head, packed) = system.raw_bytes(path, "accept-encoding: br, gzip");
+        assert!(head.contains("content-encoding: gzip") && packed.len() < plain.len() / 4, "{} {head}", packed.len());
+        let mut unpacked = Vec::new();
+        GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(unpacked, plain);
+    }
+    assert_eq!(client.all_jobs(None, None, false).unwrap().jobs, page.jobs);
 }
 
 /// A small job, for lists of very many.

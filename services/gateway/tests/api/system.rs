@@ -300,15 +300,16 @@ impl System {
         answer
     }
 
-    /// The body of the answer to a query.
-    pub fn raw_bytes(&self, path: &str) -> Vec<u8> {
+    /// The head and the body of the answer to a query with another header, such as `accept-encoding: gzip`.
+    pub fn raw_bytes(&self, path: &str, header: &str) -> (String, Vec<u8>) {
         let mut socket = UnixStream::connect(self.socket()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        write!(socket, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{header}\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).unwrap();
         let head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("an answer has a head");
-        answer.split_off(head + 4)
+        let body = answer.split_off(head + 4);
+        (String::from_utf8(answer).expect("a head is text"), body)
     }
 
     pub fn get(&self, path: &str) -> String {

@@ -1,7 +1,7 @@
 //! Opening the database, and what can go wrong.
 
 use super::{COMMANDS, FAMILIES, LogError, RECORDS, blocks};
-use crate::retention;
+use crate::{retention, room};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options,
 };
@@ -59,29 +59,9 @@ fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
     Ok(())
 }
 
-/// RocksDB starts threads while it opens a database. If it does not get the first one, it throws an exception that no Rust code
-/// can catch, and the process would abort; so there has to be room for some.
-pub(super) fn check_threads(folder: &Path) -> Result<(), LogError> {
-    const NEEDED: usize = 4;
-    let start = |_| std::thread::Builder::new().spawn(std::thread::park);
-    let (mut started, mut refused) = (Vec::with_capacity(NEEDED), None);
-    for thread in (0..NEEDED).map(start) {
-        match thread {
-            Ok(thread) => started.push(thread),
-            Err(error) => refused = Some(error),
-        }
-    }
-    for thread in started {
-        thread.thread().unpark();
-        let _ = thread.join();
-    }
-    match refused {
-        None => Ok(()),
-        Some(error) => {
-            let detail = format!("the storage gets no thread ({error}); look at the limit of processes (`ulimit -u`)");
-            Err(LogError::Storage { folder: folder.to_owned(), action: "opened", detail })
-        }
-    }
+/// Whether RocksDB gets what it needs to open a database.
+pub(super) fn check_room(folder: &Path) -> Result<(), LogError> {
+    room::for_database().map_err(|detail| LogError::Storage { folder: folder.to_owned(), action: "opened", detail })
 }
 
 fn known_families(folder: &Path) -> Result<(), LogError> {
