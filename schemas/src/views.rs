@@ -14,7 +14,7 @@ pub use filtering::*;
 pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
-    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
+    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest, StepWalltimeRequest,
     StepTerminalRequest, StepsPage,
 };
 pub use timetable::*;

@@ -175,8 +175,9 @@ fn files(record: &mut Record, job: &JobRecord) {
     }
     record.line().pair("Command", or_null(request.command.as_deref()));
     record.line().pair("WorkDir", or_null(Some(&request.work_dir)));
-    if let Some(comment) = &request.comment {
-        record.line().pair("Comment", comment);
+    let texts = [("AdminComment", &request.admin_comment), ("Comment", &request.comment), ("Extra", &request.extra)];
+    for (key, text) in texts.into_iter().filter_map(|(key, text)| Some((key, text.as_ref()?))) {
+        record.line().pair(key, text);
     }
     if let Some(directives) = &request.burst_buffer {
         record.line().pair("BurstBuffer", directives);
