@@ -14,8 +14,8 @@ pub use filtering::*;
 pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
-    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest, StepWalltimeRequest,
-    StepTerminalRequest, StepsPage,
+    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
+    StepTerminalRequest, StepWalltimeRequest, StepsPage,
 };
 pub use timetable::*;
 

@@ -153,9 +153,7 @@ impl State {
             Event::StepLaunched { .. }
             | Event::StepStopping { .. }
             | Event::StepWalltimeSet { .. }
-            | Event::JobKept { .. } => {
-                self.clients_changed(record)
-            }
+            | Event::JobKept { .. } => self.clients_changed(record),
             Event::ComponentHeld { .. }
             | Event::ComponentReleased { .. }
             | Event::ComponentStopping { .. }

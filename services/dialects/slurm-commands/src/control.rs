@@ -26,6 +26,7 @@ use muster_slurm::{
     burst_buffer::script_of,
     job_id::{IdExpression, JobPart},
     messages::told,
+    options::RELEASE,
     queries::{
         Failure,
         reservation::Deleted,
@@ -33,7 +34,6 @@ use muster_slurm::{
         update::Subject,
     },
     select::{Action, Chosen, Target, choose, of_steps, shown_by_scontrol},
-    options::RELEASE,
     show::{
         data::{self, Asker, DataFormat},
         record::JobRecord,
@@ -288,8 +288,7 @@ fn named_nodes(site: &mut Site, id: Option<&str>) -> Result<Vec<Arc<NodeRecord>>
     let Some(list) = id else { return Ok(nodes) };
     // Lists made by programs often end with a comma.
     let list = list.trim_end_matches(',');
-    let names =
-        muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?;
+    let names = muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?;
     let named = |name: String| {
         let node = nodes.iter().find(|node| node.name == name).cloned();
         node.ok_or_else(|| Failure::plain(scontrol::not_found("Node", &name)))
@@ -458,13 +457,12 @@ fn preemption(queues: &[QueueSpec], classes: &[ClassSpec]) -> (&'static str, &'s
         WayOut::Suspend => "GANG,SUSPEND",
     });
     let is_preempted = |class: &&ClassSpec| classes.iter().any(|other| other.preempts.contains(&class.name));
-    let of_classes = classes.iter().filter(is_preempted).map(|class| {
-        match (class.cancels_preempted, class.suspends_preempted) {
+    let of_classes =
+        classes.iter().filter(is_preempted).map(|class| match (class.cancels_preempted, class.suspends_preempted) {
             (true, _) => "CANCEL",
             (false, true) => "GANG,SUSPEND",
             (false, false) => "REQUEUE",
-        }
-    });
+        });
     let by_queue: BTreeSet<&str> = of_queues.collect();
     let by_class: BTreeSet<&str> = of_classes.collect();
     let mode = |modes: &BTreeSet<&'static str>| if modes.len() == 1 { modes.first().copied() } else { None };

@@ -297,7 +297,8 @@ fn of_accounts(site: &mut Site, command: &Sacctmgr, words: &[String]) -> Result<
 /// Whether an association is in the default account of its user.
 fn is_default(page: &AccountsPage, one: &tables::Association) -> bool {
     let of = &one.spec.of;
-    let is_its = |user: &&str| page.users.iter().any(|known| known.name == **user && known.default_account == of.account);
+    let is_its =
+        |user: &&str| page.users.iter().any(|known| known.name == **user && known.default_account == of.account);
     of.user.as_deref().filter(is_its).is_some()
 }
 

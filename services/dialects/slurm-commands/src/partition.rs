@@ -50,7 +50,11 @@ fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> 
         // It loses a value, so the rest of the configuration is sent with it, as it was a moment ago.
         None => {
             let mut after = config.clone();
-            after.queues.iter_mut().filter(|queue| queue.name == name).for_each(|queue| queue.clone_from(&wanted.queue));
+            after
+                .queues
+                .iter_mut()
+                .filter(|queue| queue.name == name)
+                .for_each(|queue| queue.clone_from(&wanted.queue));
             after.settings.default_queue = default_queue.unwrap_or(after.settings.default_queue);
             after.accounts = accounts.or(after.accounts);
             configure(site, &after.into(), false)

@@ -68,7 +68,7 @@ fn require_free(site: &mut Site, is_new: bool, spec: &ReservationSpec) -> Result
     let running = views.into_iter().filter(|view| view.nodes.iter().any(|node| names.contains(node))).collect();
     let is_in_the_way = |job: &JobRecord| {
         // Jobs inside of it are not in its way.
-        let is_inside = job.request().reservation.as_deref() == Some(&spec.name);
+        let is_inside = job.reservation.as_deref() == Some(&spec.name);
         !is_inside && !job.state.is_finished() && job.end().is_none_or(|end| end > spec.start)
     };
     match site.records(running, true)?.iter().any(is_in_the_way) {

@@ -205,6 +205,11 @@ fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
         Some(ErrorCode::PermissionDenied) => "Access/permission denied",
         Some(ErrorCode::NotFound) if says("queue `") => "Invalid partition name specified",
         Some(ErrorCode::NotFound) => "Job dependency problem",
+        // Slurm has no more words for it, so the reason follows in a line of its own.
+        Some(ErrorCode::Conflict | ErrorCode::Invalid) if says("cannot grow") || says("nodes: is 0") => {
+            let first = format!("Node count specification invalid for job {id}");
+            return Failure { lines: vec![first, error.to_string()], code: 1 };
+        }
         Some(ErrorCode::Conflict) if says("no longer waits") => "Job is no longer pending execution",
         Some(ErrorCode::Conflict) if says("is over") => "Job/step already completing or completed",
         Some(ErrorCode::Invalid) if says("deadline") => "Invalid time specified",

@@ -432,7 +432,7 @@ fn runs_make_way_for_queues_with_a_higher_priority() {
         };
         let queues = vec![queue("default", 1, makes_way), queue("equal", 1, None), queue("night", 2, None)];
         let mut world = World::configured(ClusterConfig { nodes: nodes(2, 4), queues, ..ClusterConfig::default() });
-        let mut submit = |world: &mut World, queue: &str, nodes: u32| {
+        let submit = |world: &mut World, queue: &str, nodes: u32| {
             let mut spec = job(&[4 * nodes]);
             spec.components[0].queue = Some(queue.into());
             spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 5, ..RequeuePolicy::default() };

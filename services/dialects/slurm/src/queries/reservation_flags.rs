@@ -33,7 +33,8 @@ impl Flags {
     pub fn of(spec: &ReservationSpec) -> Self {
         let kept = spec.attributes.get(KEPT).map_or("", String::as_str);
         let mut flags: BTreeSet<&'static str> = kept.split(',').filter_map(known).collect();
-        flags.extend(PERIODS.iter().filter(|(_, seconds)| *seconds == spec.repeats_after_seconds).map(|(flag, _)| flag));
+        flags
+            .extend(PERIODS.iter().filter(|(_, seconds)| *seconds == spec.repeats_after_seconds).map(|(flag, _)| flag));
         flags.extend(matches!(spec.nodes, ReservedNodes::Named(_)).then_some("SPEC_NODES"));
         Self(flags)
     }
@@ -46,7 +47,11 @@ impl Flags {
                 None => (word.trim_start_matches('+'), are_taken),
             };
             let flag = known(name).ok_or_else(|| FlagFault::Unknown(name.to_owned()))?;
-            if is_taken { self.0.remove(flag) } else { self.0.insert(flag) };
+            if is_taken {
+                self.0.remove(flag)
+            } else {
+                self.0.insert(flag)
+            };
         }
         let periods = PERIODS.iter().filter(|(flag, _)| self.has(flag)).count();
         if periods > 1 { Err(FlagFault::TwoPeriods) } else { Ok(()) }

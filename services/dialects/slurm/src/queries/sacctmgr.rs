@@ -243,16 +243,12 @@ const fn selecting(kind: Kind) -> &'static [&'static str] {
 fn check_shown(command: &Sacctmgr) -> Result<(), Failure> {
     let known = selecting(command.kind);
     let is_known = |word: &str| {
-        word.len() >= 2
-            && known.iter().any(|known| known.starts_with(word) || format!("{known}s").starts_with(word))
+        word.len() >= 2 && known.iter().any(|known| known.starts_with(word) || format!("{known}s").starts_with(word))
     };
     match command.wanted.iter().chain(&command.set).find(|(word, _)| !is_known(word)) {
         None => Ok(()),
         Some((word, value)) => Err(Failure {
-            lines: vec![
-                format!(" Unknown condition: {word}={value}"),
-                " Use keyword 'set' to modify value".to_owned(),
-            ],
+            lines: vec![format!(" Unknown condition: {word}={value}"), " Use keyword 'set' to modify value".to_owned()],
             code: 1,
         }),
     }

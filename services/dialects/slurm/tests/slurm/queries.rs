@@ -613,7 +613,7 @@ fn sacctmgr_takes_a_deed_a_kind_and_pairs() {
 #[test]
 fn nothing_is_ignored_by_sacctmgr() {
     let parse = |text: &str| sacctmgr::parse(&split(text));
-    let told = |text: &str| refusal(parse(text)).0.join("\n");
+    let told = |text: &str| refusal(parse(text)).0;
     let shown = run(parse("-Q --json show assoc tree onlydefaults"));
     assert!(shown.quiet && shown.tree && shown.only_defaults);
     assert_eq!(shown.data, Some(DataFormat::Json));
@@ -648,7 +648,7 @@ fn the_time_limit_of_a_step_is_changed() {
     for (pairs, now) in [("timelimit=+2", None), ("timelimit-=2", Some(120)), ("", Some(60))] {
         assert!(limit(pairs, now).is_err(), "{pairs}");
     }
-    assert!(refusal(scontrol::parse(&split("update stepid=7.0 name=x"))).0[0].starts_with("Update of this parameter"));
+    assert!(refusal(scontrol::parse(&split("update stepid=7.0 name=x"))).0.starts_with("Update of this parameter"));
 }
 
 /// SL-C-38: a reason alone is one for nodes that are out of service.
@@ -742,7 +742,10 @@ fn partitions_are_made_and_changed_as_queues() {
     assert_eq!(preempted("preemptmode=requeue"), Some(MakesWay { by: WayOut::Requeue, grace_seconds: 5 }));
     assert_eq!(preempted("gracetime=9 preemptmode=suspend"), Some(MakesWay { by: WayOut::Suspend, grace_seconds: 9 }));
     assert_eq!(preempted("preemptmode=off"), None);
-    assert_eq!(["qos=long", "qos=", "state=up"].map(|text| after(text).class.map(|class| class.len())), [Some(4), Some(0), None]);
+    assert_eq!(
+        ["qos=long", "qos=", "state=up"].map(|text| after(text).class.map(|class| class.len())),
+        [Some(4), Some(0), None]
+    );
     for wrong in [
         "nodes=n9",
         "nodes-=n1,n2",

@@ -150,10 +150,7 @@ fn flags_of_reservations_are_kept_or_refused() {
     assert_eq!((shown(&spec).as_str(), spec.repeats_after_seconds), ("MAINT,IGNORE_JOBS,DAILY,SPEC_NODES", 86_400));
     assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
     assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
-    assert_eq!(
-        shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")),
-        "SPEC_NODES,PART_NODES"
-    );
+    assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
     let after = |text: &str| {
         let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
         with_known(|known| changed(&update, &spec, known))

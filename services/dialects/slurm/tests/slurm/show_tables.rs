@@ -242,7 +242,8 @@ fn accounts_are_shown_as_data_too() {
     let data = sacctmgr::Qos(class).data(&[]);
     assert_eq!((&data["name"], &data["priority"]["number"]), (&json!("long"), &json!(7)));
     assert_eq!(data["limits"]["max"]["wall_clock"]["per"]["job"]["number"], json!(120));
-    let total = json!([{ "type": "cpu", "name": "", "id": 1, "count": 8 }, { "type": "mem", "name": "", "id": 2, "count": 3 }]);
+    let total =
+        json!([{ "type": "cpu", "name": "", "id": 1, "count": 8 }, { "type": "mem", "name": "", "id": 2, "count": 3 }]);
     assert_eq!((&data["limits"]["max"]["tres"]["total"], &data["preempt"]["mode"]), (&total, &json!(["CANCEL"])));
     let association = with.iter().find(|one| one.spec.of.user.is_none()).expect("an account").data(&[]);
     assert_eq!((&association["cluster"], &association["user"]), (&json!("alpha"), &json!("")));

@@ -130,7 +130,8 @@ fn nice_lowers_the_priority_of_a_job_that_waits() {
 #[test]
 fn a_running_job_ends_when_it_is_told_to() {
     let job = || running("7", 60, &["n1"], json!({ "walltime_seconds": 600 }));
-    let changed_to = |pairs: &str| changed(job(), pairs).map(|update| (update.change.walltime_seconds, update.needs_operator));
+    let changed_to =
+        |pairs: &str| changed(job(), pairs).map(|update| (update.change.walltime_seconds, update.needs_operator));
     assert_eq!(changed_to("endtime=now+120"), Ok((Some(180), false)));
     assert_eq!(changed_to("endtime=now+1200"), Ok((Some(1260), true)));
     assert!(changed_to("endtime=now-5").is_err(), "it has passed");

@@ -4,13 +4,13 @@
 use crate::{
     hostlist,
     queries::reservation_flags::Flags,
+    show::Clock,
     show::{
         data::{limit, moment, number, partition_state},
         sinfo::{NodeRecord, Partition},
         step::StepRecord,
         tres,
     },
-    show::Clock,
 };
 use muster_schemas::views::{LicenceView, ReservationView};
 use serde_json::{Value, json};
@@ -28,7 +28,8 @@ pub fn partition_data<'a>(
     let (megabytes, gpus) = (own.iter().map(|node| node.megabytes).sum(), own.iter().map(|node| node.gpus).sum());
     let minutes = |seconds: Option<u64>| seconds.map(|seconds| seconds.div_ceil(60));
     let [least_nodes, most_nodes] = partition.nodes_asked();
-    let configured = format!("{},node={},billing={cpus}{}", tres::of_node(cpus, megabytes), own.len(), tres::gpus(gpus));
+    let configured =
+        format!("{},node={},billing={cpus}{}", tres::of_node(cpus, megabytes), own.len(), tres::gpus(gpus));
     json!({
         "name": partition.name,
         "nodes": { "allowed_allocation": "", "configured": hostlist::compress_sorted(&names), "total": own.len() },

@@ -78,7 +78,10 @@ pub static FIELDS: &[Field<Group>] = &[
     field!('s', &["size"], "JOB_SIZE", |group, _, out| {
         let [least, most] = group.partition.nodes_asked();
         put(format_args!("{}-", least.unwrap_or(1).max(1)), out);
-        most.map_or_else(|| out.push_str("infinite"), |most| put(most, out));
+        match most {
+            Some(most) => put(most, out),
+            None => out.push_str("infinite"),
+        }
     }),
     field!('S', &["allocnodes"], "ALLOCNODES", |_, _, out| out.push_str("all")),
     field!('t', &["statecompact"], "STATE", |group, _, out| {
