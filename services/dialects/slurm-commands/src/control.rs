@@ -61,6 +61,9 @@ const REQUEUE_DELAY_SECONDS: u32 = 120;
 /// Runs a command line of `scontrol`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(command) = wanted(site, parse(words)?) else { return Ok(0) };
+    if let Some(user) = &command.as_user {
+        acts_as_caller(site, user)?;
+    }
     match &command.verb {
         Verb::Show { entity, id } => {
             let shown = match command.data {
@@ -126,6 +129,14 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         Verb::Top(ids) => update::top(site, ids),
         Verb::Notify { id, message } => notify(site, id, message),
     }
+}
+
+/// Refuses to act for another user (`-u`): the system takes the caller's own word for nobody else.
+fn acts_as_caller(site: &mut Site, user: &str) -> Result<(), Failure> {
+    let caller = site.caller()?;
+    let is_caller = user == caller || user.parse().is_ok_and(|uid| super::site::user_name(uid) == caller);
+    let text = format!("muster acts for the user who calls it, {caller}, and not for {user}; nothing was changed");
+    if is_caller { Ok(()) } else { Err(Failure::error("scontrol", text)) }
 }
 
 /// What is shown, as data for programs.
@@ -235,7 +246,8 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>) -> Result<St
         return Ok(scontrol::nothing("jobs"));
     }
     let lines = lines_of(command);
-    Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
+    let text = if command.details { scontrol::job_in_detail } else { scontrol::job };
+    Ok(records.iter().map(|record| text(record, lines, &site.clock)).collect())
 }
 
 fn job_records(site: &mut Site, id: Option<&str>) -> Result<Vec<JobRecord>, Failure> {

@@ -757,7 +757,6 @@ fn partitions_are_made_and_changed_as_queues() {
         "preemptmode=off gracetime=3",
         "allowaccounts=a",
         "lln=yes",
-        "prioritytier=-1",
         "topology=t",
     ] {
         assert!(change(&format!("update partitionname=p2 {wrong}")).is_err(), "{wrong}");

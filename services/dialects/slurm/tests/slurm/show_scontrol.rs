@@ -270,7 +270,7 @@ fn a_partition_is_shown_with_its_nodes_and_sums() {
         Partition::of(&view)
     };
     let p2 = queue(json!({ "name": "p2", "max_walltime_seconds": 3600, "nodes": names }), false);
-    let shown = scontrol::partition(&p2, Some("long"), &nodes, Lines::One);
+    let shown = scontrol::partition(&p2, None, &nodes, Lines::One);
     assert_eq!(shown.lines().count(), 1);
     let beginning = "PartitionName=p2 AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A \
                      DefaultTime=NONE ";
@@ -290,13 +290,22 @@ fn a_partition_is_shown_with_its_nodes_and_sums() {
     assert!(shown.contains(" Default=YES ") && shown.contains(" MaxTime=UNLIMITED "), "{shown}");
 }
 
+/// SL-C-33: `-d` tells what a job has on each node.
+#[test]
+fn what_a_job_has_on_each_node_is_shown_in_detail() {
+    let shown = scontrol::job_in_detail(&job_1()[1], Lines::Several, &clock());
+    assert!(shown.contains("\n   JOB_GRES=(null)\n     Nodes=nid00002 CPU_IDs=0-1 Mem="), "{shown}");
+    assert!(shown.contains("\n     Nodes=nid00003 CPU_IDs=0-1 Mem="), "{shown}");
+    assert!(!scontrol::job(&job_1()[1], Lines::Several, &clock()).contains("CPU_IDs"));
+}
+
 /// SL-A-11: partitions, reservations, steps and licences as data for programs, in Slurm's shape.
 #[test]
 fn what_is_no_job_is_shown_as_data_too() {
     let nodes = [NodeRecord::of(&node(json!({})), NodeFacts::default(), clock().now)];
     let queue = json!({ "spec": { "name": "p2", "priority": 3, "max_walltime_seconds": 3600, "nodes": ["nid00001"],
         "most_asked": { "nodes": 4 }, "makes_way": { "by": "cancel", "grace_seconds": 9 } }, "default": false,
-        "queued": 0, "running": 0 });
+        "queued": 0, "held": 0, "running": 0 });
     let partition = Partition::of(&serde_json::from_value::<QueueView>(queue).expect("a queue"));
     let data = scontrol::partition_data(&partition, Some("long"), &nodes);
     assert_eq!((&data["name"], &data["nodes"]["configured"]), (&json!("p2"), &json!("nid00001")));
