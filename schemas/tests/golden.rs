@@ -197,8 +197,8 @@ fn reservation() -> ReservationSpec {
         },
         users: vec!["ada".into()],
         accounts: vec!["physics".into()],
-        repeats_after_seconds: 86_400,
-        attributes: [("slurm.flags".to_owned(), "MAINT".to_owned())].into(),
+        repeats_after_seconds: 0,
+        attributes: BTreeMap::new(),
     }
 }
 

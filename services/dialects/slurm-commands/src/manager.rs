@@ -311,10 +311,18 @@ fn outages(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
             && command.takes("nodes", &node.name)
             && command.takes("user", node.reason_user.as_deref().unwrap_or_default())
             && command.takes("reason", node.reason.as_deref().unwrap_or_default())
+            && is_in_a_state(command, &node.state.flags())
     };
     let row = |node: &Arc<NodeRecord>| tables::Outage { cluster: cluster.clone(), node: NodeRecord::clone(node) };
     let rows: Vec<_> = nodes.iter().filter(is_out).map(row).collect();
     listed(site, command, &rows)
+}
+
+/// Whether the flags of a node, such as `IDLE+DRAIN`, hold one of the states that are asked for.
+fn is_in_a_state(command: &Sacctmgr, flags: &str) -> bool {
+    let flags = flags.to_lowercase();
+    let mut lists = command.wanted.iter().filter(|(word, _)| word.starts_with("stat"));
+    lists.all(|(_, list)| list.to_lowercase().split(',').any(|state| flags.contains(state)))
 }
 
 /// All changes of accounts, from the log.

@@ -232,7 +232,7 @@ const fn selecting(kind: Kind) -> &'static [&'static str] {
         Kind::Qos | Kind::Coordinator => &["name", "cluster"],
         Kind::Cluster => &["name", "cluster"],
         // Nodes that are out of service now were so at any time that includes now.
-        Kind::Event => &["name", "nodes", "cluster", "start", "end", "reason", "user"],
+        Kind::Event => &["name", "nodes", "cluster", "start", "end", "state", "condflags", "reason", "user"],
         Kind::Transaction => &["action", "actor", "cluster"],
         Kind::Tres => &["type", "name", "id"],
         Kind::Configuration | Kind::Runaway | Kind::Statistics => &["cluster"],
@@ -241,6 +241,9 @@ const fn selecting(kind: Kind) -> &'static [&'static str] {
 
 /// Refuses conditions that select nothing here: ignored, they would show too much.
 fn check_shown(command: &Sacctmgr) -> Result<(), Failure> {
+    if command.tree && command.kind != Kind::Association {
+        return Err(Failure::plain(" Only associations are shown as a tree."));
+    }
     let known = selecting(command.kind);
     let is_known = |word: &str| {
         word.len() >= 2 && known.iter().any(|known| known.starts_with(word) || format!("{known}s").starts_with(word))

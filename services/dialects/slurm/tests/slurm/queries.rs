@@ -622,7 +622,7 @@ fn nothing_is_ignored_by_sacctmgr() {
     for verb in ["dump", "load", "archive", "clear", "shutdown"] {
         assert!(told(&format!("{verb} file")).contains("accounts are part of the scheduler's log"), "{verb}");
     }
-    for line in ["show user foo=bar", "show event state=down", "show txn start=today", "show qos set priority=1"] {
+    for line in ["show user foo=bar", "show event maxcpus=4", "show txn start=today", "show qos set priority=1"] {
         assert!(told(line).starts_with(" Unknown condition: "), "{line}");
     }
     for line in [
