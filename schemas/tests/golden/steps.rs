@@ -95,7 +95,6 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         },
         Event::StepSignalled { job, run, step, component: Some(1), signal: 10 },
         Event::StepStopping { job, run, step, component: None, is_forced: true },
-        Event::StepWalltimeSet { job, run, step, walltime_seconds: Some(90) },
         Event::StepPartEnded {
             job,
             run,
