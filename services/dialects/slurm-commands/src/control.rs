@@ -66,41 +66,18 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     }
     match &command.verb {
         Verb::Show { entity, id } => {
-            let shown = match command.data {
-                Some(format) => show_data(site, words, (*entity, id.as_deref()), format)?,
-                None => show(site, &command, *entity, id.as_deref())?,
-            };
-            if command.data.is_some() {
-                print(&shown);
+            if let Some(format) = command.data {
+                print(&show_data(site, words, (*entity, id.as_deref()), format)?);
                 return Ok(0);
             }
+            let shown = show(site, &command, *entity, id.as_deref())?;
             if command.is_verbose && entity.has_records() {
                 print(&scontrol::update_line(&shown, &site.clock));
             }
             print(&shown);
             Ok(0)
         }
-        Verb::Ping => {
-            // The command asks for the state at this moment.
-            let asked = Instant::now();
-            let is_up = site.client.another().waiting(Duration::ZERO).info(Moment::Now).is_ok();
-            let micros = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
-            let host = super::site::host();
-            let text = match command.data {
-                None => scontrol::ping(&host, is_up),
-                Some(format) => {
-                    let list = vec![scontrol::ping_data(&host, is_up, micros)];
-                    // Who asks, and which cluster it is, a system that is away cannot say.
-                    let asker = Asker { command: words, user: "", group: "", cluster: "", release: RELEASE };
-                    match is_up {
-                        true => site.with_asker(words, |asker, _| format.text(&asker.document("pings", list, &[])))?,
-                        false => format.text(&asker.document("pings", list, &[])),
-                    }
-                }
-            };
-            print(&text);
-            Ok(u8::from(!is_up))
-        }
+        Verb::Ping => ping(site, words, command.data),
         Verb::Act { action, ids, names, variant, only_incomplete } => {
             let ids = with_named(site, ids, names)?;
             act(site, *action, &ids, *variant, *only_incomplete)
@@ -129,6 +106,26 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         Verb::Top(ids) => update::top(site, ids),
         Verb::Notify { id, message } => notify(site, id, message),
     }
+}
+
+/// `scontrol ping`: whether the system answers at this moment.
+fn ping(site: &mut Site, words: &[String], data: Option<DataFormat>) -> Ended {
+    let asked = Instant::now();
+    let is_up = site.client.another().waiting(Duration::ZERO).info(Moment::Now).is_ok();
+    let micros = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let host = super::site::host();
+    let list = vec![scontrol::ping_data(&host, is_up, micros)];
+    let text = match data {
+        None => scontrol::ping(&host, is_up),
+        Some(format) if is_up => site.with_asker(words, |asker, _| format.text(&asker.document("pings", list, &[])))?,
+        // Who asks, and which cluster it is, a system that is away cannot say.
+        Some(format) => {
+            let asker = Asker { command: words, user: "", group: "", cluster: "", release: RELEASE };
+            format.text(&asker.document("pings", list, &[]))
+        }
+    };
+    print(&text);
+    Ok(u8::from(!is_up))
 }
 
 /// Refuses to act for another user (`-u`): the system takes the caller's own word for nobody else.
