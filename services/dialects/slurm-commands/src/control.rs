@@ -118,7 +118,7 @@ fn ping(site: &mut Site, words: &[String], data: Option<DataFormat>) -> Ended {
     let text = match data {
         None => scontrol::ping(&host, is_up),
         Some(format) if is_up => site.with_asker(words, |asker, _| format.text(&asker.document("pings", list, &[])))?,
-        // Who asks, and which cluster it is, a system that is away cannot say.
+        // A system that is away can tell neither its name nor who asks.
         Some(format) => {
             let asker = Asker { command: words, user: "", group: "", cluster: "", release: RELEASE };
             format.text(&asker.document("pings", list, &[]))
@@ -136,7 +136,7 @@ fn acts_as_caller(site: &mut Site, user: &str) -> Result<(), Failure> {
     if is_caller { Ok(()) } else { Err(Failure::error("scontrol", text)) }
 }
 
-/// What is shown, as data for programs.
+/// Shows something as data for programs.
 fn show_data(
     site: &mut Site,
     words: &[String],

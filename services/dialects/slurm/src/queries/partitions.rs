@@ -21,7 +21,7 @@ pub struct PartitionChange {
 }
 
 impl PartitionChange {
-    /// What is named in a change of the queue; `None` if it loses a value, which no change can name.
+    /// The change of the queue, which names what differs; `None` if it loses a value, which no change can name.
     pub fn named(&self, before: Option<&QueueSpec>) -> Option<QueueSpecChange> {
         let after = &self.queue;
         let Some(before) = before else { return Some(after.clone().into()) };
