@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    reservation_flags::{FlagFault, Flags},
+    reservation_flags::{FlagFault, Flags, PART_NODES},
     update::{Change, Pair, Subject, Update},
 };
 use crate::{duration::TimeLimit, features, hostlist, moment, options::values};
@@ -123,7 +123,8 @@ struct Draft {
     names_all: bool,
     /// Whether nodes are named.
     names_nodes_by_name: bool,
-    says_flags: bool,
+    /// Whether it becomes one of all nodes of a partition.
+    adds_part_nodes: bool,
 }
 
 impl Draft {
@@ -144,7 +145,7 @@ impl Draft {
     }
 
     /// Refuses what would count only together with something else.
-    fn check_together(&self) -> Result<(), Failure> {
+    fn check_together(&mut self) -> Result<(), Failure> {
         if self.features.as_deref().is_some_and(|text| !text.is_empty()) && self.count.is_none() {
             return Err(self.failure("Features count only with NodeCnt."));
         }
@@ -152,8 +153,12 @@ impl Draft {
             return Err(self.failure("Either Nodes or NodeCnt can be specified, not both."));
         }
         let has_all = self.partition.is_some() && self.names_all;
-        if self.flags.has("PART_NODES") && self.says_flags && !has_all {
+        if self.adds_part_nodes && !has_all {
             return Err(self.failure("Part_Nodes flag requires specifying a Partition and ALL nodes."));
+        }
+        // Other nodes are no longer all of a partition.
+        if self.names_nodes && !has_all {
+            self.flags.remove(PART_NODES);
         }
         Ok(())
     }
@@ -244,15 +249,14 @@ impl Draft {
     }
 
     fn change_flags(&mut self, change: Change, value: &str) -> Result<(), Failure> {
-        self.says_flags = change != Change::Subtract;
-        let before = self.flags.clone();
+        let had_part_nodes = self.flags.has(PART_NODES);
         self.flags.change(value, change == Change::Subtract).map_err(|fault| {
             self.failure(&match fault {
                 FlagFault::Unknown(flag) => format!("muster has no reservations with the flag {flag}."),
                 FlagFault::TwoPeriods => "Only one of Hourly, Daily and Weekly can be specified.".to_owned(),
             })
         })?;
-        self.says_flags &= self.flags != before;
+        self.adds_part_nodes |= !had_part_nodes && self.flags.has(PART_NODES);
         Ok(())
     }
 

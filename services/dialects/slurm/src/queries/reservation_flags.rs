@@ -10,7 +10,10 @@ const KEPT: &str = "slurm.flags";
 /// its nodes are shown in maintenance; jobs on its nodes do not keep it from being made; it begins again after an hour,
 /// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition.
 const KNOWN: [&str; 9] =
-    ["MAINT", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKLY", "SPEC_NODES", "ANY_NODES", "STATIC_ALLOC", "PART_NODES"];
+    ["MAINT", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKLY", "SPEC_NODES", "ANY_NODES", "STATIC_ALLOC", PART_NODES];
+
+/// The flag of a reservation that has all nodes of a partition.
+pub(super) const PART_NODES: &str = "PART_NODES";
 
 /// How long after its beginning a reservation with a flag begins again.
 const PERIODS: [(&str, u64); 3] = [("HOURLY", 3_600), ("DAILY", 86_400), ("WEEKLY", 604_800)];
@@ -60,6 +63,11 @@ impl Flags {
     /// Whether it has a flag, by its name in capitals.
     pub fn has(&self, flag: &str) -> bool {
         self.0.contains(flag)
+    }
+
+    /// Takes a flag away, by its name in capitals.
+    pub(super) fn remove(&mut self, flag: &str) {
+        self.0.remove(flag);
     }
 
     /// Gives them to a reservation.

@@ -164,6 +164,13 @@ fn flags_of_reservations_are_kept_or_refused() {
     let update = update(&split("reservationname=r1 flags=maint")).expect("an update");
     let changed = with_known(|known| changed(&update, &own, known)).expect("changed");
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
+    let whole = made("nodes=ALL partition=p2 flags=part_nodes,maint").expect("made");
+    let of_whole = |text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| shown(&changed(&update, &whole, known).expect("changed")))
+    };
+    assert_eq!(of_whole("flags=-maint"), "SPEC_NODES,PART_NODES");
+    assert_eq!(of_whole("nodes=nid3"), "MAINT,SPEC_NODES", "it is no longer all of the partition");
     for (more, text) in [
         ("nodes=nid1 flags=flex", "the flag flex"),
         ("nodes=nid1 flags=overlap", "the flag overlap"),
