@@ -157,7 +157,7 @@ fn show_data(
         }
         Entity::Partitions => {
             let nodes = shown::nodes(site)?;
-            let data = |(partition, class): &(Arc<Partition>, Option<String>)| {
+            let data = |(partition, class): &WithClass| {
                 scontrol::partition_data(partition, class.as_deref(), nodes.iter().map(|node| &**node))
             };
             ("partitions", named_partitions(site, id)?.iter().map(data).collect::<Vec<_>>())
@@ -307,15 +307,18 @@ fn named_nodes(site: &mut Site, id: Option<&str>) -> Result<Vec<Arc<NodeRecord>>
 
 fn show_partitions(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
     let nodes = shown::nodes(site)?;
-    let text = |(partition, class): &(Arc<Partition>, Option<String>)| {
+    let text = |(partition, class): &WithClass| {
         let serving = nodes.iter().filter(|node| partition.has(node)).map(|node| &**node);
         scontrol::partition(partition, class.as_deref(), serving, lines)
     };
     Ok(named_partitions(site, id)?.iter().map(text).collect())
 }
 
+/// A partition with its QOS.
+type WithClass = (Arc<Partition>, Option<String>);
+
 /// The partition of this name, or all, each with its QOS.
-fn named_partitions(site: &mut Site, id: Option<&str>) -> Result<Vec<(Arc<Partition>, Option<String>)>, Failure> {
+fn named_partitions(site: &mut Site, id: Option<&str>) -> Result<Vec<WithClass>, Failure> {
     let mut partitions = shown::partitions(site)?;
     partitions.retain(|partition| id.is_none_or(|id| partition.name == id));
     if let (true, Some(id)) = (partitions.is_empty(), id) {

@@ -164,13 +164,6 @@ fn flags_of_reservations_are_kept_or_refused() {
     let update = update(&split("reservationname=r1 flags=maint")).expect("an update");
     let changed = with_known(|known| changed(&update, &own, known)).expect("changed");
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
-    let whole = made("nodes=ALL partition=p2 flags=part_nodes,maint").expect("made");
-    let of_whole = |text: &str| {
-        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
-        with_known(|known| shown(&changed(&update, &whole, known).expect("changed")))
-    };
-    assert_eq!(of_whole("flags=-maint"), "SPEC_NODES,PART_NODES");
-    assert_eq!(of_whole("nodes=nid3"), "MAINT,SPEC_NODES", "it is no longer all of the partition");
     for (more, text) in [
         ("nodes=nid1 flags=flex", "the flag flex"),
         ("nodes=nid1 flags=overlap", "the flag overlap"),
@@ -183,6 +176,19 @@ fn flags_of_reservations_are_kept_or_refused() {
         let failure = made(more).expect_err(more);
         assert!(failure.lines.concat().contains(text), "{more}: {failure:?}");
     }
+}
+
+/// SL-C-38: other nodes are no longer all of a partition.
+#[test]
+fn a_reservation_of_a_partition_is_one_as_long_as_it_has_its_nodes() {
+    let base = "reservation reservationname=r1 starttime=now duration=10 users=root";
+    let whole = made(&format!("{base} nodes=ALL partition=p2 flags=part_nodes,maint")).expect("made");
+    let of_whole = |text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| Flags::of(&changed(&update, &whole, known).expect("changed")).shown())
+    };
+    assert_eq!(of_whole("flags=-maint"), "SPEC_NODES,PART_NODES");
+    assert_eq!(of_whole("nodes=nid3"), "MAINT,SPEC_NODES", "it is no longer all of the partition");
 }
 
 /// SL-C-33
