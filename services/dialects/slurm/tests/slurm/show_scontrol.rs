@@ -328,7 +328,7 @@ fn what_is_no_job_is_shown_as_data_too() {
     step.limit_seconds = Some(61);
     let data = scontrol::step_data(&step, "alpha", &clock());
     assert_eq!((&data["id"], &data["time"]["limit"]["number"]), (&json!("1+0.0"), &json!(2)));
-    assert_eq!((&data["state"], &data["user"]), (&json!(["RUNNING"]), &json!("ann")));
+    assert_eq!((&data["state"], &data["user"]), (&json!(["RUNNING"]), &json!("root")));
     let licence = LicenceView { name: "ansys".into(), total: 5, used: 2 };
     assert_eq!(scontrol::licence_data(&licence, &clock())["Free"], json!(3));
     assert_eq!(scontrol::ping_data("h", false, 9)["pinged"], json!("DOWN"));
