@@ -524,6 +524,15 @@ pub enum Command {
         /// The name of the ledger that leads next; any other if it is `None`.
         to: Option<String>,
     },
+    /// Give a running step another time limit. The job's owner.
+    SetStepWalltime {
+        /// The job.
+        job: JobId,
+        /// The step, which [`Command::LaunchStep`] launched.
+        step: StepId,
+        /// How long it may run from its start, in seconds; `None` means as long as its job.
+        walltime_seconds: Option<u64>,
+    },
 }
 
 /// How to end jobs (HPC-C-06).

@@ -142,6 +142,15 @@ pub enum NodeOrder {
         /// The record with which the copying began.
         copy: Sequence,
     },
+    /// The step may run this long, counted from its start.
+    SetStepWalltime {
+        /// The part of the run.
+        part: PartId,
+        /// The step.
+        step: StepId,
+        /// In seconds; `None` means no limit of its own.
+        walltime_seconds: Option<u64>,
+    },
 }
 
 /// An order with parts named by hash.

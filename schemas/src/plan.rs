@@ -8,7 +8,7 @@ use crate::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 /// An advance reservation: nodes that serve only some jobs for a time. A job that names it runs in it.
@@ -29,6 +29,12 @@ pub struct ReservationSpec {
     /// Accounts whose jobs may run in it.
     #[serde(default)]
     pub accounts: Vec<String>,
+    /// After this many seconds it begins again, each time; 0 means that it does not repeat. At least its own length.
+    #[serde(default)]
+    pub repeats_after_seconds: u64,
+    /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// The nodes of a reservation.

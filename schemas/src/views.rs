@@ -15,7 +15,7 @@ pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
     ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
-    StepTerminalRequest, StepsPage,
+    StepTerminalRequest, StepWalltimeRequest, StepsPage,
 };
 pub use timetable::*;
 

@@ -197,6 +197,8 @@ fn reservation() -> ReservationSpec {
         },
         users: vec!["ada".into()],
         accounts: vec!["physics".into()],
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     }
 }
 
@@ -376,6 +378,7 @@ fn events() -> Vec<Event> {
     });
     events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events.push(Event::LedgerHandsOver { ledger: "head2".into(), to: Some("head3".into()) });
+    events.push(Event::StepWalltimeSet { job: task, run, step: StepId(3), walltime_seconds: Some(90) });
     events
 }
 

@@ -1511,6 +1511,20 @@ macro_rules! event_table {
     is "ledger" "hands_over", of [], plan Never, replay Left, concerns [],
     public Cluster(LedgerHandsOver { ledger: ledger.clone(), to: to.clone() });
 
+    /// A running step got another time limit.
+    StepWalltimeSet {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// How long it may run from its start, in seconds; `None` means as long as its job.
+        walltime_seconds: Option<u64>,
+    }
+    is "step" "walltime_set", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
+    public Step(StepWalltimeSet { job: *job, run: *run, step: *step, walltime_seconds: *walltime_seconds });
+
     } };
 }
 pub(crate) use event_table;

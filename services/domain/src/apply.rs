@@ -150,9 +150,10 @@ impl State {
             | Event::RunShrunk { .. }
             | Event::TaskStarted { .. }
             | Event::TasksStopping { .. } => self.tasks_changed(record),
-            Event::StepLaunched { .. } | Event::StepStopping { .. } | Event::JobKept { .. } => {
-                self.clients_changed(record)
-            }
+            Event::StepLaunched { .. }
+            | Event::StepStopping { .. }
+            | Event::StepWalltimeSet { .. }
+            | Event::JobKept { .. } => self.clients_changed(record),
             Event::ComponentHeld { .. }
             | Event::ComponentReleased { .. }
             | Event::ComponentStopping { .. }

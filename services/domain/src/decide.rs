@@ -117,6 +117,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::PlannerHello => planning::decide::planner_hello(&access),
         Command::NoteCycle { cycle } => planning::decide::note_cycle(&access, *cycle),
         Command::LaunchStep { job, spec } => launch::launch(&access, job, *spec),
+        Command::SetStepWalltime { job, step, walltime_seconds } => {
+            launch::set_walltime(&access, job, step, walltime_seconds)
+        }
         Command::SignalStep { job, step, component, signal } => launch::signal(&access, job, step, component, signal),
         Command::EndStep { job, step, component, is_forced } => launch::end(&access, job, step, component, is_forced),
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),

@@ -374,6 +374,9 @@ impl Executor {
             NodeOrder::SetWalltime { part, walltime_seconds } => {
                 self.control(RunKey::whole(part), Control::SetWalltime(walltime_seconds));
             }
+            NodeOrder::SetStepWalltime { part, step, walltime_seconds } => {
+                self.control(RunKey { part, step }, Control::SetWalltime(walltime_seconds));
+            }
             NodeOrder::Stop { part, reason, grace_seconds } => {
                 self.copies.stop_run(part.run());
                 self.stop_run(part, Control::Stop { reason, grace_seconds })

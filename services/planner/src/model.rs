@@ -124,7 +124,7 @@ pub struct ElasticRun {
     pub ask_again: Option<Timestamp>,
 }
 
-/// A run of a job that makes way for jobs of some service classes.
+/// A run of a job that makes way for jobs of some service classes, or of queues with a higher priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YieldingRun {
     /// The job.
@@ -141,6 +141,8 @@ pub struct YieldingRun {
     pub comes_back: bool,
     /// It is suspended when it makes way: it gives its cores, and keeps everything else.
     pub gives_cores_only: bool,
+    /// It makes way for jobs of queues with a higher priority than this.
+    pub makes_way_above: Option<i64>,
 }
 
 /// The waiting tasks of an array.

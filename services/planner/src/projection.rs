@@ -352,7 +352,10 @@ impl Projection {
                 self.tell_queues();
                 self.tell_sleepers();
             }
-            Event::QueueSet { .. } => self.tell_queues(),
+            Event::QueueSet { .. } => {
+                self.tell_queues();
+                self.tell_yielding();
+            }
             Event::QueueRemoved { name } => self.engine.remove_queue(name),
             Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
             Event::NodeRemoved { node } => self.engine.remove_node(*node),
@@ -452,6 +455,13 @@ impl Projection {
 
     fn kept(&mut self, id: JobId) -> Option<ActiveRun> {
         self.holders.kept(&self.state, self.state.job(id)?)
+    }
+
+    /// Tells the engine which running jobs make way for others.
+    fn tell_yielding(&mut self) {
+        for job in self.state.runs().filter_map(|run| self.state.job(run.job)) {
+            self.engine.set_yielding(job.id, jobs::yielding(&self.state, job));
+        }
     }
 
     /// Tells the engine how a running job can use more or fewer resources; returns whether that changed.

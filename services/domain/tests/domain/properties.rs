@@ -369,6 +369,8 @@ impl Model {
                     },
                     users: if nodes < 128 { vec!["ada".into()] } else { Vec::new() },
                     accounts: Vec::new(),
+                    repeats_after_seconds: 0,
+                    attributes: Default::default(),
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

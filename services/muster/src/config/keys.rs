@@ -40,6 +40,8 @@ pub enum Kind {
     Limits,
     /// What owners may lengthen: a table of seconds and of lists of users.
     Increases,
+    /// How running jobs of a queue make way: a table of `by` and `grace_seconds`.
+    MakesWay,
 }
 
 impl Kind {
@@ -66,6 +68,7 @@ impl Kind {
             Self::NamedNumbers => "a table of whole numbers from 0".into(),
             Self::Route => "a table with `destinations`, `held_jobs`, `waiting_jobs` and `lifetime_seconds`".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
+            Self::MakesWay => "a table of `by` (`requeue`, `cancel` or `suspend`) and `grace_seconds` (0 to 86400)".into(),
             Self::Increases => {
                 "a table of `max_seconds`, `min_walltime_seconds`, `apply_seconds`, `step_seconds`, `may_force`, `may_delay`"
                     .into()
@@ -339,6 +342,12 @@ const QUEUES: Section = Section {
             Kind::Increases,
             "",
             "How far owners may lengthen the walltimes of their running jobs ([OAR](../oar.md#longer-walltimes)). Without it only operators may.",
+        ),
+        key(
+            "makes_way",
+            Kind::MakesWay,
+            "",
+            "How its running jobs make way for jobs of queues with a higher `priority` ([Slurm](../slurm.md#preemption-between-partitions)). Without it they do not.",
         ),
     ],
 };

@@ -65,6 +65,7 @@ fn cluster() -> ClusterConfig {
         least_asked: BTreeMap::new(),
         most_asked: [("memory_bytes".to_owned(), 2 << 30)].into(),
         walltime_increases: None,
+        makes_way: None,
     };
     let properties = [
         ("fast".to_owned(), PropertyValue::Flag(true)),
