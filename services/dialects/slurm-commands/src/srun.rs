@@ -79,7 +79,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         return Ok(0);
     }
     if line.first("mpi") == Some("list") {
-        print(&steps::mpi_list());
+        print(&steps::mpi_list(muster_pmix::available().is_ok()));
         return Ok(0);
     }
     if let Some(help) = steps::binding_help(|option| line.first(option).map(str::to_owned)) {
@@ -412,7 +412,7 @@ impl Run<'_> {
     fn process_management(&self, client: &mut Client) -> Result<Option<ProcessManagement>, Problem> {
         let of_site = |client: &mut Client| {
             let info = client.info(Moment::Now).map_err(failed)?;
-            steps::process_management(&site::mpi_default(&info)).map_err(failed)
+            site::default_management(&info).map_err(failed)
         };
         self.mpi.map_or_else(|| of_site(client), Ok)
     }

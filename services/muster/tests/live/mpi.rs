@@ -115,11 +115,27 @@ fn musters_own_steps_and_arrays_of_jobs_are_worlds() {
     }
 }
 
+/// Whether this host has the library of PMIx.
+fn has_pmix() -> bool {
+    Path::new(LIBRARIES).join("libpmix.so.2").exists()
+}
+
+/// The list of kinds on a host that has the library of PMIx, or has not.
+fn kinds(has_pmix: bool) -> String {
+    format!("MPI plugin types are...\n\tnone\n\tpmi2\n{}", if has_pmix { "\tpmix\n" } else { "" })
+}
+
 /// SL-W-03
 #[test]
 fn kinds_of_mpi_are_listed_and_unknown_ones_start_nothing() {
     let site = Site::with("[slurm]\nmpi_default = \"none\"\n");
-    assert_eq!(site.ok("srun --mpi=list"), "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n");
+    assert_eq!(site.ok("srun --mpi=list"), kinds(has_pmix()));
+    if has_pmix() && has_namespaces() {
+        let library = fs::canonicalize(Path::new(LIBRARIES).join("libpmix.so.2")).expect("it is there");
+        site.system.write("hide.sh", &format!("mount --bind /dev/null {}\nexec srun --mpi=list\n", library.display()));
+        let listed = site.ok("unshare --mount sh -e hide.sh");
+        assert_eq!(listed, kinds(false), "a kind whose library this host lacks");
+    }
     let error = "srun: error: Invalid MPI type 'openmpi', --mpi=list for acceptable types\n";
     assert_eq!(site.fails("srun --mpi=openmpi touch started"), (1, error.to_owned()));
     assert_eq!(site.fails("SLURM_MPI_TYPE=openmpi srun touch started"), (1, error.to_owned()));
@@ -127,6 +143,22 @@ fn kinds_of_mpi_are_listed_and_unknown_ones_start_nothing() {
     assert!(site.ok("scontrol show config").lines().any(|line| line.replace(' ', "") == "MpiDefault=none"));
     assert_eq!(site.ok("srun sh -c 'echo [$PMI_RANK]'"), "[]\n", "as the site says");
     assert_eq!(site.ok("srun --mpi=pmi2 sh -c 'echo [$PMI_RANK]'"), "[0]\n");
+    // Steps of muster's own go by the same settings.
+    let job = site.system.submit(&["-N", "1", "-n", "1", "--", "sleep", "600"]);
+    site.system.wait_for_state(&job, "running");
+    for (variable, option, said) in
+        [("", "", "[]\n"), ("SLURM_MPI_TYPE=pmi2", "", "[0]\n"), ("SLURM_MPI_TYPE=none", "--mpi pmi2", "[0]\n")]
+    {
+        let step = format!("{variable} muster step run --overlap {option} {job} -- sh -c 'echo [$PMI_RANK]'");
+        assert_eq!(site.system.shell(&step).stdout, said, "{step}");
+    }
+    let script = "#!/bin/sh\nmuster run sh -c 'echo [$PMI_RANK]' > run\nSLURM_MPI_TYPE=pmi2 muster run sh -c 'echo [$PMI_RANK]' >> run\n\
+                  SLURM_MPI_TYPE=openmpi muster run touch started 2>> run || echo $? >> run\n";
+    site.system.write("job.sh", script);
+    let inside = site.system.submit(&["job.sh"]);
+    site.system.wait_for_state(&inside, "finished");
+    let wrong = "muster: SLURM_MPI_TYPE: `openmpi` is none of none, pmi2 and pmix; nothing is started\n2\n";
+    assert_eq!(site.system.read("run"), format!("[]\n[0]\n{wrong}"));
     // What a task inherits is not for the jobs that it submits.
     let inner =
         "srun --mpi=pmi2 sh -c 'unset SLURM_JOB_ID SLURM_JOBID; sbatch --wait --wrap \"echo [\\$PMI_FD]\" -o inner'";

@@ -367,7 +367,7 @@ fn streams_programs_and_surroundings_of_tasks_are_options() {
                     --cpu-bind=none --mpi=none --resv-ports=2 --task-prolog=/bin/true --task-epilog=/bin/true -Q \
                     printenv SLURMD_NODENAME";
     assert_eq!(said(accepted), "nid00002\n");
-    assert_eq!(said("srun --mpi=list"), "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n");
+    assert!(said("srun --mpi=list").starts_with("MPI plugin types are...\n\tnone\n\tpmi2\n"));
     assert_eq!(said("srun -n1 -N1 --prolog=/bin/echo --epilog=/bin/echo echo word"), "echo word\nword\necho word\n");
     site.ok("scancel 1");
 }
