@@ -40,7 +40,7 @@ use muster_slurm::{
     options::{Command, CommandLine, parse},
     output::{self, Facts},
     queries::Failure,
-    request::{Caller, Interactive, Rules, Settings, components},
+    request::{Caller, Interactive, Rules, Settings, components, without_effect},
     select::SchedulerParameters,
     steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
 };
@@ -147,6 +147,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs the step in an existing job.
     fn inside(&self, client: Client, job: JobId) -> Result<u8, Problem> {
+        // Options of its own job are told about at its submission.
+        for settings in components(&[], &[], self.line, &self.now)? {
+            without_effect(COMMAND, &settings).iter().for_each(|warning| stderr_line!("{warning}"));
+        }
         let mut client = client.with_patience(PATIENCE);
         let detail = self.running(&mut client, job)?;
         self.step(&mut client, &detail).map(ExitStatus::shell_code)
