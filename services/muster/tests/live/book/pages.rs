@@ -44,6 +44,9 @@ fn the_page_on_mpi_is_true() {
         .with("--mpi=pmix -N 2 -n 4 ./hello", "--mpi=pmix -N 2 -n 4 ./hello.openmpi")
         // Open MPI starts nothing as root unless it is told to.
         .with("mpirun ./solver", "mpirun.openmpi --allow-run-as-root ./solver.openmpi")
+        .with("mpirun --map-by", "mpirun.openmpi --allow-run-as-root --map-by")
+        .with("mpirun --bind-to", "mpirun.openmpi --allow-run-as-root --bind-to")
+        .with("none ./hybrid", "none ./hybrid.openmpi")
         .with_links()
         .checking_jobs(is_one_world);
     for name in ["hello", "solver", "hybrid", "first", "second"] {
@@ -53,6 +56,19 @@ fn the_page_on_mpi_is_true() {
         }
     }
     chapter.follow();
+    for (file, script) in [("solver.out", "./solver"), ("hybrid.out", "./hybrid")] {
+        let place = format!("docs/mpi.md, {file}");
+        chapter.system.wait_until(&place, || chapter.system.read(file).contains("rank 0 of "));
+        all_ended(&chapter.system);
+        is_one_world(&place, script, &chapter.system.read(file));
+    }
+}
+
+/// Waits until no job is left.
+fn all_ended(system: &System) {
+    system.wait_until("all jobs have ended", || {
+        system.json(&["jobs", "--json"])["jobs"].as_array().is_some_and(Vec::is_empty)
+    });
 }
 
 /// The processes that a script starts are one world, and have the GPUs that it asks for.
@@ -72,6 +88,7 @@ fn is_one_world(place: &str, script: &str, said: &str) {
     let expected: &[&str] = match script {
         _ if script.contains("--gpus-per-task") => &["0", "0", "1", "1", "2", "2", "3", "3"],
         _ if script.contains("./second") => &["0,1", "2,3"],
+        _ if script.contains("ngpus=4") => &["0,1,2,3"; 8],
         _ => &[],
     };
     assert_eq!(gpus, expected, "{place}:\n{said}");
