@@ -266,6 +266,10 @@ pub fn without_effect(command: Command, settings: &Settings) -> Vec<String> {
     let mut lines: Vec<String> = given
         .map(|option| format!("{command}: warning: --{option} is kept and shown, but has no effect here"))
         .collect();
+    let first_word = settings.text("gpu-bind").and_then(|text| text.split(',').next());
+    if matches!(first_word, Some("verbose" | "v")) {
+        lines.push(format!("{command}: warning: verbose of --gpu-bind is kept and shown, but has no effect here"));
+    }
     let has_cores = || Geometry::of(settings).is_ok_and(|geometry| geometry.cores.is_some());
     if settings.is_set("extra-node-info") && !settings.is_set("cores-per-socket") && has_cores() {
         let what = "the number of cores in --extra-node-info";

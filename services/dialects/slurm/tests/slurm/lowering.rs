@@ -299,14 +299,14 @@ fn options_without_effect_are_told() {
     assert_eq!(told("-k"), ["sbatch: warning: --no-kill is kept and shown, but has no effect here"]);
     assert!(told("--contiguous --tmp=1G --switches=1").is_empty());
     assert!(told("--kill-on-invalid-dep=yes --no-kill=off --mincpus=2").is_empty());
-    for option in
-        ["tres-bind=gres/gpu:none", "gpu-freq=low", "cpu-freq=low", "gres-flags=enforce-binding"]
-    {
+    for option in ["tres-bind=gres/gpu:none", "gpu-freq=low", "cpu-freq=low", "gres-flags=enforce-binding"] {
         let name = option.split('=').next().unwrap_or_default();
         let line = format!("sbatch: warning: --{name} is kept and shown, but has no effect here");
         assert_eq!(told(&format!("--{option}")), [line], "{option}");
     }
     assert!(told("--gres-flags=disable-binding -B 2 --threads-per-core=1").is_empty());
+    let verbose = "sbatch: warning: verbose of --gpu-bind is kept and shown, but has no effect here";
+    assert_eq!(told("--gpu-bind=verbose,single:2"), [verbose]);
     let cores = "sbatch: warning: the number of cores in --extra-node-info is kept and shown, but has no effect here";
     assert_eq!(told("-B 2:4:1"), [cores]);
     assert!(submit("--kill-on-invalid-dep=yes").cancelled_if_never_met);
