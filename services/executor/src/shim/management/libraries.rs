@@ -20,6 +20,8 @@ const DYNAMIC: u64 = 2;
 const NEEDED: u64 = 1;
 const NAMES: u64 = 5;
 const NAMES_LENGTH: u64 = 10;
+/// The longest version in the name of a library, in bytes.
+const MAX_VERSION_BYTES: usize = 20;
 /// The first number that Open MPI has given its library and the common ABI of MPICH has not.
 const FIRST_OF_OPEN_MPI: u32 = 20;
 
@@ -35,7 +37,13 @@ pub struct Library {
 impl Library {
     /// The library of this file name, if it is one of MPI.
     fn named(name: &str) -> Option<Self> {
+        // People are shown the name, which may be anything.
         let (base, version) = name.split_once(".so")?;
+        let is_version =
+            version.len() <= MAX_VERSION_BYTES && version.bytes().all(|byte| b".0123456789".contains(&byte));
+        if !is_version {
+            return None;
+        }
         let number = || version.trim_start_matches('.').split('.').next()?.parse::<u32>().ok();
         let asks = match base {
             "libmpi" if number().is_some_and(|number| number >= FIRST_OF_OPEN_MPI) => ProcessManagement::Pmix,
@@ -56,7 +64,10 @@ impl Library {
         let mut maps = Vec::new();
         File::open(format!("/proc/{process}/maps")).ok()?.take(MAX_READ_BYTES).read_to_end(&mut maps).ok()?;
         let maps = String::from_utf8_lossy(&maps);
-        maps.lines().filter_map(|line| line.rsplit_once('/')).find_map(|(_, name)| Self::named(name))
+        // Whoever updates a library replaces its file under running programs.
+        let mut names =
+            maps.lines().filter_map(|line| line.rsplit_once('/')).map(|(_, name)| name.trim_end_matches(" (deleted)"));
+        names.find_map(Self::named)
     }
 }
 
@@ -130,6 +141,7 @@ mod tests {
             ("libmpi_cxx.so.40", None),
             ("libc.so.6", None),
             ("libmpi", None),
+            ("libmpi.so.40\u{1b}[2J", None),
         ] {
             assert_eq!(asks(name), expected, "{name}");
         }
