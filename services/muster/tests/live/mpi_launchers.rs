@@ -8,6 +8,7 @@ use crate::{
 };
 use std::fs;
 
+const MUSTER: &str = env!("CARGO_BIN_EXE_muster");
 /// The compilers and launchers of the libraries.
 const LAUNCHERS: [(&str, &str); 2] =
     [("mpicc.mpich", "mpiexec.hydra"), ("mpicc.openmpi", "mpirun.openmpi --allow-run-as-root")];
@@ -152,7 +153,7 @@ fn what_launchers_have_started_ends_with_a_cancelled_job() {
             ("sbatch --parsable -N2 -n4 job.sh", "scancel"),
             ("qsub -l select=2:ncpus=2:mpiprocs=2 -l place=scatter job.sh", "qdel"),
             ("oarsub -l nodes=2/core=2 'sh job.sh' | sed s/OAR_JOB_ID=//", "oardel"),
-            ("muster submit --parsable -N 2 -n 4 job.sh", "muster job cancel"),
+            (&format!("{MUSTER} submit --parsable -N 2 -n 4 job.sh"), &format!("{MUSTER} job cancel")),
         ] {
             let submitted = site.ok(submit);
             let job = submitted.trim().split('.').next().unwrap_or_default();
