@@ -88,14 +88,15 @@ fn launchers_in_jobs_of_oarsub_use_the_jobs_nodes() {
     }
 }
 
-/// SL-W-07: a task of HPC Pack that is a launcher has the nodes of its task.
+/// SL-W-07: a task of HPC Pack that is a launcher has a process for each core of the task.
 #[test]
-fn launchers_in_tasks_of_hpc_pack_use_the_tasks_nodes() {
+fn launchers_in_tasks_of_hpc_pack_use_the_tasks_cores() {
     let site = Site::start();
-    let hosts = [["node1"; 4], ["node2"; 4]].concat();
-    by_each_launcher(&site, &hosts, |launcher| {
+    by_each_launcher(&site, &["node1"; 4], |launcher| {
         site.system.write("task.sh", &format!("#!/bin/sh\n{launcher} ./ring > out 2>&1\n"));
-        let job = submitted(&site.ok("job submit /numnodes:2 sh task.sh"));
+        let job = submitted(&site.ok("job new /numcores:4"));
+        site.ok(&format!("job add {job} /numcores:4 sh task.sh"));
+        site.ok(&format!("job submit /id:{job}"));
         site.system.wait_for_state(&job, "finished");
     });
 }

@@ -25,6 +25,14 @@ const MAX_VERSION_BYTES: usize = 20;
 /// The first number that Open MPI has given its library and the common ABI of MPICH has not.
 const FIRST_OF_OPEN_MPI: u32 = 20;
 
+/// How the names of launchers of MPI libraries and of their daemons begin.
+const LAUNCHERS: [&str; 7] = ["hydra", "mpiexec", "mpirun", "orted", "orterun", "prted", "prterun"];
+
+/// Whether a program of this name starts MPI programs and is none itself.
+pub fn is_launcher(name: &str) -> bool {
+    LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
+}
+
 /// The library by which an MPI program finds its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
@@ -54,8 +62,11 @@ impl Library {
         Some(Self { name: name.to_owned(), asks })
     }
 
-    /// The one that a program's file says it needs. Scripts, and files that cannot be read, have none.
+    /// The one that a program's file says it needs. Launchers, scripts, and files that cannot be read, have none.
     pub fn of_file(path: &Path) -> Option<Self> {
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_launcher) {
+            return None;
+        }
         needed(path).ok()?.iter().find_map(|name| Self::named(name))
     }
 
@@ -144,6 +155,15 @@ mod tests {
             ("libmpi.so.40\u{1b}[2J", None),
         ] {
             assert_eq!(asks(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_names() {
+        for (name, expected) in
+            [("hydra_pmi_proxy\n", true), ("mpirun.openmpi", true), ("prted", true), ("solver", false)]
+        {
+            assert_eq!(is_launcher(name), expected, "{name}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! Nothing tells the shim that a process has begun as such a program. It is taken to be one if it needs or has loaded an MPI
 //! library and no task here has asked for what the step offers.
 
-use super::libraries::Library;
+use super::libraries::{Library, is_launcher};
 use muster_schemas::steps::ProcessManagement;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -31,8 +31,8 @@ pub struct Lookout {
     offered: ProcessManagement,
     /// Those that the programs of the tasks need.
     needed: BTreeMap<u32, Library>,
-    /// One that a process of a task has loaded.
-    seen: Option<Library>,
+    /// One that a process of a task has loaded, and the task.
+    seen: Option<(u32, Library)>,
     /// When the tasks are looked at next.
     looks: VecDeque<Duration>,
 }
@@ -70,10 +70,13 @@ impl Lookout {
             return None;
         }
         self.look_at(tasks);
-        let rank = tasks.values().min().filter(|_| self.looks.is_empty())?;
+        if !self.looks.is_empty() {
+            return None;
+        }
         // One of the right kind may begin later.
-        let library = self.library_of(*rank).filter(|library| library.asks != self.offered)?;
-        Some(self.warning(*rank, library))
+        let is_other = |rank: &&u32| self.library_of(**rank).is_some_and(|library| library.asks != self.offered);
+        let rank = tasks.values().filter(is_other).min()?;
+        self.library_of(*rank).map(|library| self.warning(*rank, library))
     }
 
     /// A task has ended; the others live.
@@ -84,16 +87,19 @@ impl Lookout {
         };
         // A program that has failed has its own reasons, unless it asks for something else.
         let is_it = is_success || library.asks != self.offered;
-        is_it.then(|| self.warning(rank, library))
+        let warning = is_it.then(|| self.warning(rank, library));
+        self.seen.take_if(|(seen, _)| *seen == rank);
+        warning
     }
 
     fn library_of(&self, rank: u32) -> Option<&Library> {
-        self.needed.get(&rank).or(self.seen.as_ref())
+        let seen = self.seen.as_ref().filter(|(seen, _)| *seen == rank).map(|(_, library)| library);
+        self.needed.get(&rank).or(seen)
     }
 
     fn look_at(&mut self, tasks: &BTreeMap<i32, u32>) {
         if self.seen.is_none() {
-            self.seen = tasks.keys().take(MAX_TASKS).find_map(|task| loaded_by(*task));
+            self.seen = tasks.iter().take(MAX_TASKS).find_map(|(task, rank)| Some((*rank, loaded_by(*task)?)));
         }
     }
 
@@ -110,18 +116,22 @@ impl Lookout {
     }
 }
 
-/// The library that a task or a process below it has loaded.
+/// The library that a task or a process below it has loaded. What a launcher starts asks the launcher.
 fn loaded_by(task: i32) -> Option<Library> {
     let mut processes = vec![task];
     let mut next = 0;
     while let Some(process) = processes.get(next).copied() {
+        next += 1;
+        let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        if is_launcher(&name) {
+            continue;
+        }
         if let Some(library) = Library::of_process(process) {
             return Some(library);
         }
         let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
         let room = MAX_PROCESSES.saturating_sub(processes.len());
         processes.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()).take(room));
-        next += 1;
     }
     None
 }
