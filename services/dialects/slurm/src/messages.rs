@@ -62,7 +62,7 @@ pub enum Refusal {
     Rejected(Rejection),
 }
 
-/// What is said of GPUs of several types.
+/// The line about GPUs of several types.
 pub const GPU_TYPES: &str =
     "a component has GPUs of one type: ask for one type, for GPUs of any type, or for a component for each type";
 

@@ -251,7 +251,7 @@ impl<'a> Supervised<'a> {
     /// Tells a task something on its standard error, as far as it has a client or a file for that.
     fn warn_task(&mut self, Warning { rank, text }: &Warning) {
         match (&mut self.task_errors, &mut self.streams) {
-            // If it cannot be written, the step goes on without it.
+            // If it cannot be written, the step continues without it.
             (Some(file), _) => drop(file.write_all(text.as_bytes())),
             (None, Some(streams)) => streams.say(*rank, text),
             (None, None) => {}

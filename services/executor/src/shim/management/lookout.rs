@@ -26,7 +26,7 @@ const MAX_TASKS: usize = 4;
 /// How many processes of a task are looked at.
 const MAX_PROCESSES: usize = 16;
 
-/// What is known about the libraries of a step's tasks, none of which has asked for what the step offers.
+/// The MPI libraries of a step's tasks, as far as they are known. None of the tasks has asked for what the step offers.
 pub struct Lookout {
     offered: ProcessManagement,
     /// Those that the programs of the tasks need.
