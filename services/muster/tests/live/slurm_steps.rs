@@ -611,11 +611,12 @@ fn signals_are_for_the_tasks_and_two_interrupts_end_the_step() {
     site.is_over("2");
 }
 
-/// SL-R-26: with `-X` a single interrupt goes to the tasks and nothing is reported, with `-q` it ends the step.
+/// SL-R-26: with `-X` a single interrupt goes to the tasks and nothing is reported, with `--quit-on-interrupt`
+/// it ends the step.
 #[test]
 fn a_single_interrupt_does_what_an_option_says() {
     let site = reference();
-    for (option, handler, status) in [("-X", "echo told; exit 7", 7), ("-q", "", 130)] {
+    for (option, handler, status) in [("-X", "echo told; exit 7", 7), ("--quit-on-interrupt", "", 130)] {
         let handles = if handler.is_empty() { String::new() } else { format!("trap \"{handler}\" INT; ") };
         let script = format!("{handles}echo ready; while :; do sleep 0.05; done");
         let mut step = site.spawn(&format!("srun {option} -n2 sh -c '{script}'"));
@@ -630,7 +631,7 @@ fn a_single_interrupt_does_what_an_option_says() {
         let told = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(told.contains("srun: sending Ctrl-C to StepId="), "{told}");
         assert!(!told.contains("one more within 1 sec"), "{told}");
-        // A request to end follows the interrupt of `-q`; whichever a task sees first ends it.
+        // A request to end follows the interrupt that ends the step; whichever a task sees first ends it.
         let is_it = ended.status.code() == Some(status) || (status == 130 && ended.status.code() == Some(143));
         assert!(is_it, "{option}: {:?} {told}", ended.status);
         nothing_runs(&site);

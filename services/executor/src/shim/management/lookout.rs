@@ -85,8 +85,8 @@ impl Lookout {
             self.look_at(tasks);
             return None;
         };
-        // A program that has failed has its own reasons, unless it asks for something else.
-        let is_it = is_success || library.asks != self.offered;
+        // A program that has failed, or has ended before the others, has its own reasons, unless it asks for something else.
+        let is_it = library.asks != self.offered || (is_success && tasks.is_empty());
         let warning = is_it.then(|| self.warning(rank, library));
         self.seen.take_if(|(seen, _)| *seen == rank);
         warning
@@ -154,7 +154,7 @@ mod tests {
     }
 
     /// SL-W-03: a program of another kind is reported at its end, however it ends, and after a time; one of the same kind when
-    /// it has ended well without having asked.
+    /// all have ended without having asked, the last one well.
     #[test]
     fn a_program_that_has_asked_for_nothing_is_reported() {
         let open_mpi = Some(("libmpi.so.40", ProcessManagement::Pmix));
@@ -168,6 +168,7 @@ mod tests {
         );
         let mut same = lookout(ProcessManagement::Pmix, open_mpi);
         assert_eq!(same.ended(0, false, &BTreeMap::new()), None);
+        assert_eq!(same.ended(0, true, &own()), None, "another task can still ask");
         assert!(same.ended(0, true, &BTreeMap::new()).is_some_and(|warning| warning.text.contains("--mpi=pmi2")));
     }
 

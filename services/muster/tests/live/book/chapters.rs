@@ -178,7 +178,8 @@ impl Chapter {
             () if script.contains("\n#SBATCH ") => "sbatch --wait -o block.out block.sh",
             () => "muster submit --wait -o block.out block.sh",
         };
-        self.succeeds(place, &format!("{submit} || {{ cat block.out; exit 1; }}"));
+        // Some append to it.
+        self.succeeds(place, &format!("rm -f block.out; {submit} || {{ cat block.out; exit 1; }}"));
         if let Some(check) = self.job_check {
             check(place, script, &self.system.read("block.out"));
         }
