@@ -149,7 +149,7 @@ fn options_about_gpus_agree_or_are_refused() {
     let sizes = |line: &str| {
         let job = submit(line);
         let request = request(&job, 0).clone();
-        let nodes = request.path.first().map(|nodes| nodes.count.clone());
+        let nodes = request.path.first().map(|nodes| nodes.count);
         (request.gpus.map(|gpus| (gpus.count, gpus.per)), nodes, request.tasks, request.tasks_per_node)
     };
     let exactly = |count| Some(Count::Range { min: count, max: count });
