@@ -38,6 +38,7 @@ mod update;
 pub use clusters::CLUSTERS;
 pub use site::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, MPI_DEFAULT, SCHEDULER_PARAMETERS, VERSION,
+    default_management,
 };
 
 use ended::{Ended, print, wanted};

@@ -1140,7 +1140,7 @@ const SLURM: Section = Section {
             "mpi_default",
             Kind::OneOf(&["none", "pmi2", "pmix"]),
             "\"pmi2\"",
-            "How the tasks of an `srun` without `--mpi` find each other if they are an MPI program: `pmi2` (PMI-1 and PMI-2, as MPICH is built for), `pmix` (as Open MPI is built for; nodes need the package `libpmix2`), or `none`.",
+            "How the tasks of an `srun`, a `muster run` or a `muster step run` without `--mpi` find each other if they are an MPI program: `pmi2` (PMI-1 and PMI-2, as MPICH is built for), `pmix` (as Open MPI is built for; nodes need the package `libpmix2`), or `none`.",
         ),
         key(
             "scheduler_parameters",
