@@ -4,9 +4,13 @@
 //! The policy of the planner has the limits of server and queues, and local hours as instants. So it is made again when the
 //! configuration changes, and at the latest every month.
 
+mod bounded;
+mod facts;
 mod presets;
+mod restart;
 
 use super::ended::{Ended, Failure, print};
+use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
@@ -17,6 +21,7 @@ use muster_pbs_policy::{
     engine::{self, Limits, Range},
     folder,
     nodes::MonitorConfig,
+    routes::Site,
     values::Decimal,
 };
 use muster_schemas::{
@@ -45,6 +50,8 @@ pub struct PolicyFolder {
     zone: TimeZone,
     /// What was put in force: the tables, and the hashes of their files.
     accepted: Option<(Tables, Vec<PolicySource>)>,
+    /// What presets have to know beside the files and the log.
+    facts: Facts,
     /// The day of the last warning about its holidays.
     warned: Option<Date>,
 }
@@ -85,7 +92,7 @@ impl From<ClientError> for LoadError {
 impl PolicyFolder {
     /// A folder, for the system at the other end of a client.
     pub fn new(client: Client, folder: PathBuf) -> Self {
-        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None, warned: None }
+        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None, facts: Facts::default(), warned: None }
     }
 
     /// The same for a preset, which reads the file `config` too (PBS-P-01).
@@ -105,10 +112,8 @@ impl PolicyFolder {
         let Some(tables) = policy else {
             return self.refuse(hashes, errors.iter().map(ToString::to_string).collect());
         };
-        let (dry_only, lost) = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
-        if !dry_only.is_empty() {
-            return self.refuse(hashes, dry_only);
-        }
+        let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
+        self.facts.forget();
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
             return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
@@ -129,6 +134,11 @@ impl PolicyFolder {
         let renewed = self.renewed(&tables, &hashes);
         self.accepted = Some((tables, hashes));
         renewed
+    }
+
+    /// Whether its files are in force, or were until somebody set another policy.
+    pub const fn is_in_force(&self) -> bool {
+        self.accepted.is_some()
     }
 
     /// Once a day: that the holidays in force are those of another year (PBS-T-05).
@@ -166,7 +176,13 @@ impl PolicyFolder {
     fn policy(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<Policy, LoadError> {
         let config = self.client.config(Moment::Now)?;
         let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(self.zone.clone());
-        Ok(policy(tables, hashes, &config, &now))
+        let Some(preset) = &tables.preset else { return Ok(policy(tables, hashes, &config, &now)) };
+        let mut site = site(&config, &now);
+        let wrong = self.facts.tell(preset, &mut site);
+        if !wrong.is_empty() {
+            self.client.refuse_policy(CommandId::new_now(), &refusal(self.preset, hashes.to_vec(), wrong))?;
+        }
+        Ok(named(presets::policy(preset, tables, &site), Some(preset.preset), hashes))
     }
 
     fn put(&mut self, wanted: &Policy) -> Result<(), LoadError> {
@@ -177,8 +193,7 @@ impl PolicyFolder {
     }
 
     fn refuse(&mut self, sources: Vec<PolicySource>, mistakes: Vec<String>) -> Result<Loaded, LoadError> {
-        let refusal = PolicyRefusal { name: name(self.preset), sources, mistakes: mistakes.clone() };
-        self.client.refuse_policy(CommandId::new_now(), &refusal)?;
+        self.client.refuse_policy(CommandId::new_now(), &refusal(self.preset, sources, mistakes.clone()))?;
         Ok(Loaded::Refused(mistakes))
     }
 }
@@ -188,18 +203,35 @@ fn name(preset: Option<Preset>) -> String {
     format!("PBS {}", preset.map_or("fifo", Preset::name))
 }
 
-/// The planner's policy for tables, a configuration and a time.
+fn refusal(preset: Option<Preset>, sources: Vec<PolicySource>, mistakes: Vec<String>) -> PolicyRefusal {
+    PolicyRefusal { name: name(preset), sources, mistakes }
+}
+
+fn named(policy: Policy, preset: Option<Preset>, hashes: &[PolicySource]) -> Policy {
+    Policy { name: name(preset), sources: hashes.to_vec(), ..policy }
+}
+
+/// The planner's policy for tables, a configuration and a time. Presets know of no outages and allocations then.
 pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, now: &Zoned) -> Policy {
+    let made = match &tables.preset {
+        None => {
+            let server = limits(&config.settings.attributes);
+            engine::policy(tables, &server, &limits_of_queues(config), timeshared(tables, config), &range(now))
+        }
+        Some(preset) => presets::policy(preset, tables, &site(config, now)),
+    };
+    named(made, tables.preset.as_ref().map(|preset| preset.preset), hashes)
+}
+
+fn site(config: &ClusterConfig, now: &Zoned) -> Site {
+    presets::site(config, limits(&config.settings.attributes), limits_of_queues(config), now.timestamp(), range(now))
+}
+
+/// The limits of all queues, in the order of their creation.
+fn limits_of_queues(config: &ClusterConfig) -> Vec<(String, Limits)> {
     let mut queues: Vec<&QueueSpec> = config.queues.iter().collect();
     queues.sort_by_key(|queue| created(&queue.attributes));
-    let of_queues: Vec<(String, Limits)> =
-        queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect();
-    let server = limits(&config.settings.attributes);
-    let policy = match &tables.preset {
-        None => engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now)),
-        Some(preset) => presets::policy(preset, tables, config, server, of_queues, range(now)),
-    };
-    Policy { name: name(tables.preset.as_ref().map(|preset| preset.preset)), sources: hashes.to_vec(), ..policy }
+    queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect()
 }
 
 /// The timeshared nodes of the file `nodes` that the cluster has (PBS-L-01). The properties `ideal_load` and `max_load` of a

@@ -862,6 +862,13 @@ const EXECUTOR: Section = Section {
         ),
         key("load_file", Kind::Path, "\"/proc/loadavg\"", "The file whose first word is the load of the node."),
         key(
+            "stat_file",
+            Kind::Path,
+            "\"/proc/stat\"",
+            "The file whose first line tells how long the node's processors were busy, and with what, as that of `/proc/stat`. The system's \
+             own part of the time since the measurement before is recorded beside the load.",
+        ),
+        key(
             "shim_program",
             Kind::Path,
             "",

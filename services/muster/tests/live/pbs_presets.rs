@@ -90,14 +90,121 @@ fn sgi_origin_moves_jobs_into_queues_and_keeps_promises() {
     site.ok(&format!("qdel {wide}"));
     runs_in(&site, &late, "large");
     is_repeatable(&site);
-    site.system.write(
-        "sched_priv/config",
-        &format!("{SGI}ENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND /bin/true\nTEST_ONLY True\n"),
-    );
+    site.system.write("sched_priv/config", &format!("{SGI}SORTED_JOB_DUMPFILE /tmp/dump\n"));
     let folder = site.system.path("sched_priv").display().to_string();
-    let Output { status, stdout, .. } = site.system.run(&["pbs", "load", "--preset", "sgi_origin", &folder]);
-    assert_eq!(status, 2, "{stdout}");
-    assert!(stdout.contains("config: ENFORCE_DEDICATED_TIME: ") && stdout.contains("config: TEST_ONLY: "), "{stdout}");
+    let Output { status, stderr, .. } = site.system.run(&["pbs", "load", "--preset", "sgi_origin", &folder]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("config: SORTED_JOB_DUMPFILE: has no effect"), "{stderr}");
+}
+
+/// Puts a file `config` in force.
+fn put(site: &Site, preset: &str, config: &str) {
+    site.system.write("sched_priv/config", config);
+    make_again(site, preset);
+}
+
+const PLAIN: &str = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nMIN_JOBS 100\nAVOID_FRAGMENTATION False\n";
+
+/// PBS-P-14: while the outages of the system are not known, or there is one, nothing starts; that they are not known is an event.
+#[test]
+fn outages_that_a_program_prints_keep_jobs_waiting() {
+    let site = site("sgi_origin", &["submit", "batch"], &[("config", PLAIN)]);
+    let command = site.system.path("outages");
+    site.system.write("outages", &format!("#!/bin/sh\nexec cat {}.$1\n", command.display()));
+    site.ok("chmod 755 outages");
+    let enforced = format!(
+        "{PLAIN}ENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND {}\nSYSTEM_NAME Site.example.org\n",
+        command.display()
+    );
+    put(&site, "sgi_origin", &enforced);
+    let job = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    waits_for(&site, &job, "word of the outages of its machine");
+    let events = site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
+    let (line, others) = events.split_once('\n').expect("an event");
+    assert!(line.contains("DEDICATED_TIME_COMMAND: the outages of site are not known, and nothing starts there"), "{line}");
+    assert_eq!(others, "", "it is told once");
+    site.system.write("outages.site", "site 01/01/2020 00:00-12:00 12/31/2199 power\n  and cooling\n");
+    make_again(&site, "sgi_origin");
+    waits_for(&site, &job, "the end of an outage, or its begin, at 2199-12-31");
+    site.system.write("outages.site", "other 01/01/2020 00:00-12:00 12/31/2199 elsewhere\n");
+    make_again(&site, "sgi_origin");
+    runs_in(&site, &job, "batch");
+    is_repeatable(&site);
+}
+
+/// PBS-P-03, PBS-P-15: a group above its allocation starts nothing, and neither does anybody under `TEST_ONLY`. At the first
+/// cycle jobs that wait in a batch queue go back to the queue of submissions.
+#[test]
+fn allocations_tests_and_the_first_cycle() {
+    let mut site = site("sgi_origin", &["submit", "batch"], &[("config", PLAIN)]);
+    put(&site, "sgi_origin", &format!("{PLAIN}TEST_ONLY True\n"));
+    let job = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    waits_for(&site, &job, "TEST_ONLY");
+    let group = site.ok("id -gn").trim().to_owned();
+    let used = |hours: u32| site.system.write("acct/current", &format!("{group} {hours}\n"));
+    site.ok("mkdir acct");
+    site.system.write("acct/allocations", &format!("# node hours\n{group} 100\n"));
+    used(101);
+    let folder = site.system.path("acct").display().to_string();
+    let allocated = format!("{PLAIN}ENFORCE_ALLOCATION True\nSCHED_ACCT_DIR {folder}\n");
+    put(&site, "sgi_origin", &allocated);
+    waits_for(&site, &job, "the allocation of its group");
+    used(100);
+    make_again(&site, "sgi_origin");
+    runs_in(&site, &job, "batch");
+
+    site.ok("qmgr -c 'set server scheduling = false'");
+    let stranded = submit(&site, "-q batch -l ncpus=1 -l walltime=1:00:00");
+    assert_eq!(attribute(&site, &stranded, "queue"), "batch");
+    site.system.write("sched_priv/config", &format!("{PLAIN}SCHED_RESTART_ACTION RESUBMIT\n"));
+    site.system.stop();
+    let config = site.system.path("site.toml").display().to_string();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    site.system.wait_until("it is back", || attribute(&site, &stranded, "queue") == "submit");
+    assert_eq!(attribute(&site, &stranded, "job_state"), "Q");
+    site.system.write("sched_priv/config", &format!("{PLAIN}SCHED_RESTART_ACTION RERUN\n"));
+    site.ok(&format!("qmove batch {stranded}"));
+    site.system.stop();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    // Although scheduling is off, as by `qrun`.
+    runs_in(&site, &stranded, "batch");
+    is_repeatable(&site);
+}
+
+/// PBS-P-13: jobs wait while the system of their machine takes too much of its time, as its node measures it.
+#[test]
+fn system_time_keeps_jobs_waiting() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    let preset = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch@node1\nAVOID_FRAGMENTATION False\nHIGH_SYSTIME 50\nTARGET_LOAD_PCT 20\n";
+    system.write("sched_priv/config", preset);
+    system.write("load", "0.25 1.00 1.00 1/80 11206\n");
+    let times = |system: &System, all: u64, of_system: u64| {
+        system.write("stat.new", &format!("cpu {} 0 {of_system} 0 0 0 0 0\n", all - of_system));
+        std::fs::rename(system.path("stat.new"), system.path("stat")).expect("there is room");
+    };
+    times(&system, 1000, 0);
+    let (folder, load, stat) = (system.path("sched_priv"), system.path("load"), system.path("stat"));
+    let site = Site::on(
+        system,
+        &format!(
+            "[cluster]\nname = \"alpha\"\ndefault_queue = \"submit\"\n[[queues]]\nname = \"submit\"\n[[queues]]\nname = \"batch\"\n\
+             [pbs]\npolicy_folder = \"{}\"\npreset = \"sgi_origin\"\n\
+             [executor]\nload_interval_seconds = 1\nload_file = \"{}\"\nstat_file = \"{}\"\n",
+            folder.display(),
+            load.display(),
+            stat.display()
+        ),
+    );
+    is_in_force(&site, "sgi_origin");
+    let percent = || site.system.ok(&["events", "--kind", "node.load_measured", "--json"]);
+    // The clock of the file goes on between measurements only when the test says so, so that one of them sees it all.
+    let (mut all, mut of_system) = (1000, 0);
+    site.system.wait_until("nine tenths are the system's", || {
+        (all, of_system) = (all + 100, of_system + 90);
+        times(&site.system, all, of_system);
+        percent().contains("\"system_percent\":90")
+    });
 }
 
 /// PBS-P-19, PBS-P-20, PBS-P-23: under `ibm_sp` jobs get whole nodes; a small one goes ahead if it does not delay the first.
