@@ -291,7 +291,11 @@ impl Host {
                 }
             }
             Role::Planner => {
-                let (config, reload) = (configuration.planner.clone(), self.program.clone());
+                let (mut config, reload) = (configuration.planner.clone(), self.program.clone());
+                let (server, cluster) = (&configuration.pbs.server, &configuration.cluster.name);
+                if let Some(name) = [server, cluster].into_iter().find(|name| !name.is_empty()) {
+                    config.server_name.clone_from(name);
+                }
                 // A pass over 100,000 waiting jobs takes milliseconds.
                 let serve = |ready, stop| {
                     on_own_thread("muster-planner", async {

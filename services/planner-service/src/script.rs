@@ -2,6 +2,7 @@
 //! planner for each start.
 
 mod commands;
+mod limits;
 mod message;
 mod note;
 mod outcome;

@@ -94,6 +94,7 @@ pub fn policy(
         usage: config.collects_usage().then(|| usage(config)),
         routes: None,
         staged_ahead: config.prestaged_jobs,
+        hidden_log_classes: Some(config.log_filter.sum()),
         loads: balances(config)
             .then(|| Box::new(LoadTable { nodes: timeshared, settle_seconds: config.load_settle_seconds })),
     };

@@ -53,6 +53,7 @@ pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
         other_hours: Some(other_hours),
         queues: site.queues.iter().map(|(name, _)| name.clone()).collect(),
         routes: Some(Box::new(translation.routes())),
+        hidden_log_classes: Some(tables.sched_config.log_filter.sum()),
         ..Turns::default()
     };
     Policy {

@@ -686,6 +686,12 @@ const PLANNER: Section = Section {
             "A script below that folder which a Tcl program runs at its end, as with PBS's `-t`.",
         ),
         key(
+            "scheduler_config_file",
+            Kind::Path,
+            "",
+            "The configuration of a BaSL program below that folder, as with PBS's `-c`: which answer of a node's monitor a function gives.",
+        ),
+        key(
             "scheduler_time_zone",
             Kind::Text,
             "",
