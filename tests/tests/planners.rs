@@ -109,7 +109,8 @@ fn a_planner_killed_within_a_cycle_of_a_program_starts_nothing_twice_and_loses_n
     let folder = cluster.folder.path().join("sched_priv");
     fs::create_dir(&folder).expect("there is room");
     fs::write(folder.join("plan.py"), PROGRAM).expect("there is room");
-    nix::unistd::mkfifo(&folder.join("gate"), nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).expect("a pipe");
+    nix::unistd::mkfifo(&folder.join("gate"), nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR)
+        .expect("a pipe");
     let file = cluster.folder.path().join("etc/planner.toml");
     let settings = fs::read_to_string(&file).expect("the planner's configuration");
     let program = format!(

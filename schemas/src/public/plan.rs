@@ -10,8 +10,8 @@ use crate::{
     cycle::ProgramCycle,
     ids::{JobId, RunId, Sequence},
     plan::{
-        BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, QueueLift, ReservationSpec,
-        RunUnits,
+        BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, QueueLift,
+        ReservationSpec, RunUnits,
     },
     policy::{Policy, PolicySource},
     time::Timestamp,

@@ -44,7 +44,8 @@ impl CycleLog {
         let started: Vec<JobId> = self.starts.iter().filter(|job| !kept.contains(job)).copied().collect();
         let cycle = format!("cycle ({}): {} jobs started", self.reasons.join(", "), started.len());
         let of_start = |job: &JobId| (LogClass::Job, format!("job {job} was started"));
-        let of_refusal = |one: &RefusedStart| (LogClass::Debug, format!("job {} was not started: {}", one.job, one.reason));
+        let of_refusal =
+            |one: &RefusedStart| (LogClass::Debug, format!("job {} was not started: {}", one.job, one.reason));
         let of_waiting = |one: &WaitingJob| (LogClass::Debug2, format!("job {} waits: {}", one.job, one.reason));
         std::iter::once((LogClass::Scheduler, cycle))
             .chain(started.iter().take(MOST_LINES).map(of_start))
@@ -58,13 +59,7 @@ impl CycleLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::{
-        command::Start,
-        job::WaitReason,
-        plan::PlanCycle,
-        policy::Turns,
-        resources::Placement,
-    };
+    use muster_schemas::{command::Start, job::WaitReason, plan::PlanCycle, policy::Turns, resources::Placement};
 
     fn shown(hidden: Option<u32>) -> Option<Vec<String>> {
         let turns = Turns { hidden_log_classes: hidden, ..Turns::default() };
@@ -85,11 +80,14 @@ mod tests {
     #[test]
     fn the_filter_leaves_classes_out() {
         let all = shown(Some(0)).expect("lines");
-        assert_eq!(all[..3], [
-            "cycle (SCH_SCHEDULE_NEW): 1 jobs started",
-            "job 1 was started",
-            "job 2 was not started: its node is gone"
-        ]);
+        assert_eq!(
+            all[..3],
+            [
+                "cycle (SCH_SCHEDULE_NEW): 1 jobs started",
+                "job 1 was started",
+                "job 2 was not started: its node is gone"
+            ]
+        );
         assert!(all[3].starts_with("job 3 waits: ") && all.len() == 4, "{all:?}");
         assert_eq!(shown(Some(256)), Some(all[..3].to_vec()));
         assert_eq!(shown(Some(200)), Some(all[3..].to_vec()), "neither debug, scheduler nor job");

@@ -41,7 +41,10 @@ impl HostileScript {
             2 => vec![good.clone(), good],
             3 => vec![ProposedPlan { starts: wrong_jobs(&good, state, random), ..good }],
             4 => vec![ProposedPlan { starts: wrong_places(&good, random), ..good }],
-            5 => vec![ProposedPlan { seen: Sequence(u64::MAX), ..good.clone() }, ProposedPlan { seen: Sequence(0), ..good }],
+            5 => vec![
+                ProposedPlan { seen: Sequence(u64::MAX), ..good.clone() },
+                ProposedPlan { seen: Sequence(0), ..good },
+            ],
             6 => return std::iter::once(action(state, random)).chain([commit(nonsense(good, random))]).collect(),
             _ => {
                 self.misdeeds -= 1;
@@ -58,7 +61,8 @@ fn commit(plan: ProposedPlan) -> Command {
 
 /// The starts of a plan, and starts of jobs that do not exist, run, or are over, some of them twice.
 fn wrong_jobs(good: &ProposedPlan, state: &State, random: &mut SmallRng) -> Vec<Start> {
-    let somewhere = || good.starts.first().map_or_else(|| on(NodeId(1), IndexSet::first_n(1)), |start| start.placement.clone());
+    let somewhere =
+        || good.starts.first().map_or_else(|| on(NodeId(1), IndexSet::first_n(1)), |start| start.placement.clone());
     let unknown = JobId::job(random.random_range(1_000_000..2_000_000));
     let task = JobId::task(random.random_range(1..50), random.random_range(0..50));
     let known = state.jobs().filter(|_| random.random_bool(0.2)).map(|job| job.id).take(8);

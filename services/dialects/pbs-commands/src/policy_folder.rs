@@ -92,7 +92,15 @@ impl From<ClientError> for LoadError {
 impl PolicyFolder {
     /// A folder, for the system at the other end of a client.
     pub fn new(client: Client, folder: PathBuf) -> Self {
-        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None, facts: Facts::default(), warned: None }
+        Self {
+            client,
+            folder,
+            preset: None,
+            zone: zone::of_process(),
+            accepted: None,
+            facts: Facts::default(),
+            warned: None,
+        }
     }
 
     /// The same for a preset, which reads the file `config` too (PBS-P-01).

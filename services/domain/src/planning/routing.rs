@@ -98,6 +98,10 @@ mod tests {
         let mut over = begun;
         over.used.insert((101, Arc::from("cat")), 100);
         over.decay(Decay { over_left_millionths: Some(950_000), over_allocation: &[101], ..most }, hours(24));
-        assert_eq!(over.used.into_values().collect::<Vec<_>>(), [75, 95], "more is left of a group above its allocation");
+        assert_eq!(
+            over.used.into_values().collect::<Vec<_>>(),
+            [75, 95],
+            "more is left of a group above its allocation"
+        );
     }
 }

@@ -121,7 +121,10 @@ fn outages_that_a_program_prints_keep_jobs_waiting() {
     waits_for(&site, &job, "word of the outages of its machine");
     let events = site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
     let (line, others) = events.split_once('\n').expect("an event");
-    assert!(line.contains("DEDICATED_TIME_COMMAND: the outages of site are not known, and nothing starts there"), "{line}");
+    assert!(
+        line.contains("DEDICATED_TIME_COMMAND: the outages of site are not known, and nothing starts there"),
+        "{line}"
+    );
     assert_eq!(others, "", "it is told once");
     site.system.write("outages.site", "site 01/01/2020 00:00-12:00 12/31/2199 power\n  and cooling\n");
     make_again(&site, "sgi_origin");

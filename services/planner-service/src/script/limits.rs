@@ -108,7 +108,10 @@ mod tests {
         });
         assert_eq!((queue.max_running, queue.max_user_run, queue.max_group_run), (Some(5), Some(2), None));
         assert_eq!(queue.resources_available.number("ncpus"), Some(8));
-        assert_eq!((queue.resources_max.number("walltime"), queue.resources_max.number("mem")), (Some(600), Some(1 << 20)));
+        assert_eq!(
+            (queue.resources_max.number("walltime"), queue.resources_max.number("mem")),
+            (Some(600), Some(1 << 20))
+        );
         assert_eq!(queue.resources_default.number("walltime"), Some(60));
     }
 }

@@ -46,8 +46,7 @@ fn set_routes(world: &mut World, routes: Routes, periods: Vec<Period>) {
     };
     let rules = TurnRules { visit: Visit::Pool, ..TurnRules::default() };
     let order = vec![OrderKey::Spt];
-    let other_hours =
-        (!periods.is_empty()).then(|| OtherHours { periods, order: order.clone(), rules: rules.clone() });
+    let other_hours = (!periods.is_empty()).then(|| OtherHours { periods, order: order.clone(), rules: rules.clone() });
     let turns = Turns { rules, other_hours, routes: Some(Box::new(routes)), ..Turns::default() };
     world.set_policy(Policy { name: "routes".into(), order, turns: Some(Box::new(turns)), ..Policy::default() });
 }
@@ -119,7 +118,13 @@ fn a_promise_is_kept_over_cycles() {
 /// PBS-P-09: a start charges its owner, and that is in the state.
 #[test]
 fn starts_charge_owners() {
-    let owners = Owners { short_seconds: 60, short_charge: 1, charge: 10, left_after_day_millionths: Some(750_000), ..Owners::default() };
+    let owners = Owners {
+        short_seconds: 60,
+        short_charge: 1,
+        charge: 10,
+        left_after_day_millionths: Some(750_000),
+        ..Owners::default()
+    };
     let mut world = cluster(Routes { owners: Some(owners), ..Routes::default() });
     world.submit(lasting(50, tasks(1)));
     world.submit(lasting(500, tasks(1)));

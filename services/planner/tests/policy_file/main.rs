@@ -497,7 +497,17 @@ fn turns() -> impl Strategy<Value = Turns> {
         (proptest::option::of(loads.prop_map(Box::new)), any::<u32>(), proptest::option::of(any::<u32>())),
     )
         .prop_map(
-            |(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes, (loads, staged_ahead, hidden))| {
+            |(
+                rules,
+                other_hours,
+                windows,
+                ignored_queues,
+                shares,
+                queues,
+                usage,
+                routes,
+                (loads, staged_ahead, hidden),
+            )| {
                 Turns {
                     rules,
                     other_hours,

@@ -75,7 +75,9 @@ impl Facts {
         site.outages = self.answers.iter().map(known).collect();
         let wrong = |(name, answer): (&String, &Answer)| {
             let why = answer.outages.as_ref().err()?;
-            Some(format!("DEDICATED_TIME_COMMAND: the outages of {name} are not known, and nothing starts there: {why}"))
+            Some(format!(
+                "DEDICATED_TIME_COMMAND: the outages of {name} are not known, and nothing starts there: {why}"
+            ))
         };
         self.answers.iter().filter_map(wrong).collect()
     }
@@ -88,7 +90,8 @@ fn outages_of(command: &str, name: &str) -> Result<Outages, String> {
 
 /// The numbers of the groups that have used more than their allocation. A group that this host does not know has no jobs.
 fn over_allocation(folder: &Path) -> Result<Vec<u32>, Vec<String>> {
-    let sources = folder::read_files(folder, &allocations::FILES).map_err(|error: FolderError| vec![error.to_string()])?;
+    let sources =
+        folder::read_files(folder, &allocations::FILES).map_err(|error: FolderError| vec![error.to_string()])?;
     if let Some(missing) = allocations::FILES.iter().find(|name| sources.iter().all(|source| source.name != **name)) {
         return Err(vec![format!("there is no file {missing} in {}", folder.display())]);
     }

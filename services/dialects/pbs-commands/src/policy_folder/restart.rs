@@ -32,11 +32,8 @@ impl PolicyFolder {
             return Ok(failed);
         }
         for queue in &preset.batch_queues {
-            let waiting = JobQuery {
-                queue: Some(queue.queue.clone()),
-                states: vec![JobState::Queued],
-                ..JobQuery::default()
-            };
+            let waiting =
+                JobQuery { queue: Some(queue.queue.clone()), states: vec![JobState::Queued], ..JobQuery::default() };
             for job in self.client.jobs(&waiting)?.jobs {
                 match self.restart_one(preset, job.id) {
                     Ok(()) => {}

@@ -348,7 +348,11 @@ fn functions_have_the_values_that_monitors_give() {
         scheduler.step(Hour::prime(TEN), &mut site_with(cores, load)).expect("a cycle").lines
     };
     assert_eq!(lines("12", "0.25"), ["12", "0.25", "2048kb", "acme"]);
-    assert_eq!(lines("16", "0.75"), ["12", "0.75", "2048kb", "acme"], "the number of processors is asked for only once");
+    assert_eq!(
+        lines("16", "0.75"),
+        ["12", "0.75", "2048kb", "acme"],
+        "the number of processors is asked for only once"
+    );
     fs::write(folder.path().join("conf"), "$node * CNodeNumCpusGet cores\n").expect("written");
     scheduler.reload(TEN).expect("a right configuration");
     scheduler.note(Command::Cmd);

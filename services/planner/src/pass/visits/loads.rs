@@ -26,9 +26,10 @@ impl Engine {
         let waits_for_load = |routes: &Routes| {
             routes.load.is_some_and(|band| band.percent.is_some() || band.high_system_percent.is_some())
         };
-        self.policy.turns.as_deref().is_some_and(|turns| {
-            turns.loads.is_some() || turns.routes.as_deref().is_some_and(waits_for_load)
-        })
+        self.policy
+            .turns
+            .as_deref()
+            .is_some_and(|turns| turns.loads.is_some() || turns.routes.as_deref().is_some_and(waits_for_load))
     }
 
     /// The nodes among which the rules of this cycle choose by load; `None` if they do not.
