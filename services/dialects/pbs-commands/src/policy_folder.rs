@@ -19,6 +19,7 @@ pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
+    findings::Finding,
     folder,
     nodes::MonitorConfig,
     routes::Site,
@@ -118,7 +119,7 @@ impl PolicyFolder {
         let Checked { policy, errors, warnings, digests } = check(&sources, self.preset);
         let hashes = hashes(&digests);
         let Some(tables) = policy else {
-            return self.refuse(hashes, errors.iter().map(ToString::to_string).collect());
+            return self.refuse(hashes, errors.iter().map(Finding::located).collect());
         };
         let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
         self.facts.forget();
@@ -127,7 +128,7 @@ impl PolicyFolder {
             return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let warnings = warnings.iter().map(ToString::to_string).chain(lost).collect();
+        let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
         self.accepted = Some((tables, hashes));
         Ok(Loaded::InForce(warnings))
     }

@@ -4,6 +4,7 @@
 use super::bounded;
 use muster_pbs_policy::{
     allocations,
+    findings::Finding,
     folder::{self, FolderError},
     outages::{self, Outages},
     preset::PresetConfig,
@@ -85,7 +86,7 @@ impl Facts {
 
 fn outages_of(command: &str, name: &str) -> Result<Outages, String> {
     let answer = bounded::output(command, name, PROGRAM_LIMIT)?;
-    outages::read(&answer).map_err(|mistakes| mistakes.first().map(ToString::to_string).unwrap_or_default())
+    outages::read(&answer).map_err(|mistakes| mistakes.first().map(Finding::located).unwrap_or_default())
 }
 
 /// The numbers of the groups that have used more than their allocation. A group that this host does not know has no jobs.
@@ -96,7 +97,7 @@ fn over_allocation(folder: &Path) -> Result<Vec<u32>, Vec<String>> {
         return Err(vec![format!("there is no file {missing} in {}", folder.display())]);
     }
     let names = allocations::over(&sources)
-        .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<String>>())?;
+        .map_err(|mistakes| mistakes.iter().map(Finding::located).collect::<Vec<String>>())?;
     let mut groups = Vec::new();
     for name in names {
         groups.extend(muster_names::group_number(&name).map_err(|error| vec![format!("group {name}: {error}")])?);
