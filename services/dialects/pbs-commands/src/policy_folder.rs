@@ -14,7 +14,7 @@ use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
-use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs};
+use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs, scheduler_policy, time_zone};
 pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
@@ -116,16 +116,17 @@ impl PolicyFolder {
     /// If the folder cannot be read or the system does not answer. Nothing was changed.
     pub fn load(&mut self) -> Result<Loaded, LoadError> {
         let sources = folder::read(&self.folder).map_err(LoadError::Folder)?;
-        let Checked { policy, errors, warnings, digests } = check(&sources, self.preset);
+        let preset = self.preset_of(&self.client.config(Moment::Now)?);
+        let Checked { policy, errors, warnings, digests } = check(&sources, preset);
         let hashes = hashes(&digests);
         let Some(tables) = policy else {
-            return self.refuse(hashes, errors.iter().map(Finding::located).collect());
+            return self.refuse(preset, hashes, errors.iter().map(Finding::located).collect());
         };
         let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
         self.facts.forget();
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
-            return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
+            return self.refuse(preset, hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
         let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
@@ -133,8 +134,13 @@ impl PolicyFolder {
         Ok(Loaded::InForce(warnings))
     }
 
-    /// Makes the policy again for the present configuration and time, unless somebody has set another one. It does not
-    /// read the files.
+    /// The preset that the files are for: the one that was named with the folder, or that of the server.
+    fn preset_of(&self, config: &ClusterConfig) -> Option<Preset> {
+        self.preset.or_else(|| Preset::parse(scheduler_policy(&config.settings.attributes)?))
+    }
+
+    /// Makes the policy again for the present configuration and time, unless somebody has set another one. It reads the files only
+    /// if the server has another preset since.
     ///
     /// # Errors
     /// If the system does not answer.
@@ -142,7 +148,10 @@ impl PolicyFolder {
         let Some((tables, hashes)) = self.accepted.take() else { return Ok(()) };
         let renewed = self.renewed(&tables, &hashes);
         self.accepted = Some((tables, hashes));
-        renewed
+        if renewed? {
+            self.load()?;
+        }
+        Ok(())
     }
 
     /// Whether its files are in force, or were until somebody set another policy.
@@ -158,14 +167,18 @@ impl PolicyFolder {
         Some(warning)
     }
 
-    fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<(), LoadError> {
-        match self.client.policy(Moment::Now)?.sources == hashes {
-            false => Ok(()),
-            true => {
-                let wanted = self.policy(tables, hashes)?;
-                self.put(&wanted)
-            }
+    /// Whether the files have to be read again.
+    fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<bool, LoadError> {
+        if self.client.policy(Moment::Now)?.sources != hashes {
+            return Ok(false);
         }
+        let config = self.client.config(Moment::Now)?;
+        if self.preset_of(&config) != tables.preset.as_ref().map(|preset| preset.preset) {
+            return Ok(true);
+        }
+        let wanted = self.policy(tables, hashes)?;
+        self.put(&wanted)?;
+        Ok(false)
     }
 
     /// Nothing starts as long as no policy was ever put in force: the default does not stand in for a broken file.
@@ -184,12 +197,14 @@ impl PolicyFolder {
 
     fn policy(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<Policy, LoadError> {
         let config = self.client.config(Moment::Now)?;
-        let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(self.zone.clone());
+        // The zone of the server counts more than that of this process (PBS-T-07).
+        let zone = time_zone(&config.settings.attributes).unwrap_or_else(|| self.zone.clone());
+        let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(zone);
         let Some(preset) = &tables.preset else { return Ok(policy(tables, hashes, &config, &now)) };
         let mut site = site(&config, &now);
         let wrong = self.facts.tell(preset, &mut site);
         if !wrong.is_empty() {
-            self.client.refuse_policy(CommandId::new_now(), &refusal(self.preset, hashes.to_vec(), wrong))?;
+            self.client.refuse_policy(CommandId::new_now(), &refusal(Some(preset.preset), hashes.to_vec(), wrong))?;
         }
         Ok(named(presets::policy(preset, tables, &site), Some(preset.preset), hashes))
     }
@@ -201,8 +216,13 @@ impl PolicyFolder {
         Ok(())
     }
 
-    fn refuse(&mut self, sources: Vec<PolicySource>, mistakes: Vec<String>) -> Result<Loaded, LoadError> {
-        self.client.refuse_policy(CommandId::new_now(), &refusal(self.preset, sources, mistakes.clone()))?;
+    fn refuse(
+        &mut self,
+        preset: Option<Preset>,
+        sources: Vec<PolicySource>,
+        mistakes: Vec<String>,
+    ) -> Result<Loaded, LoadError> {
+        self.client.refuse_policy(CommandId::new_now(), &refusal(preset, sources, mistakes.clone()))?;
         Ok(Loaded::Refused(mistakes))
     }
 }

@@ -174,6 +174,33 @@ fn allocations_tests_and_the_first_cycle() {
     is_repeatable(&site);
 }
 
+/// PBS-P-01, PBS-T-07, PBS-C-07: `qmgr` says which preset the files are for, in which zone their hours are, and how often cycles begin.
+#[test]
+fn the_server_names_preset_and_zone() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    system.write("sched_priv/config", PLAIN);
+    let folder = system.path("sched_priv").display().to_string();
+    let queues = "[[queues]]\nname = \"submit\"\n[[queues]]\nname = \"batch\"\n";
+    let cluster = format!("[cluster]\nname = \"alpha\"\ndefault_queue = \"submit\"\n{queues}");
+    let site = Site::on(system, &format!("{cluster}[pbs]\npolicy_folder = \"{folder}\"\n"));
+    is_in_force(&site, "fifo");
+    site.ok("qmgr -c 'set server scheduler_policy = cray_t3e, timezone = Asia/Tokyo, schedule_iteration = 300'");
+    let Output { status, stderr, .. } = site.system.run(&["pbs", "load", &folder]);
+    assert_eq!(status, 0, "{stderr}");
+    is_in_force(&site, "cray_t3e");
+    assert!(site.ok("qstat -Bf").contains("schedule_iteration = 300"));
+    // From 08:00 in Tokyo, which is 23:00 of the day before in UTC.
+    let hours =
+        "ENFORCE_PRIME_TIME True\nPRIME_TIME_START 08:00:00\nPRIME_TIME_END 18:00:00\nPRIME_TIME_WALLT_LIMIT 1:00:00\n";
+    site.system.write("sched_priv/config", &format!("{PLAIN}{hours}"));
+    site.system.write("sched_priv/holidays", "YEAR 2026\n");
+    site.system.ok(&["pbs", "load", &folder]);
+    let policy = site.system.json(&["config", "show", "--policy", "--json"]);
+    let until = policy["turns"]["other_hours"]["periods"][1]["until"].to_string();
+    assert!(until.contains("T23:00:00"), "{policy}");
+}
+
 /// PBS-P-13: jobs wait while the system of their machine takes too much of its time, as its node measures it.
 #[test]
 fn system_time_keeps_jobs_waiting() {

@@ -9,9 +9,41 @@ const VARIANTS: u32 = 2_000;
 
 /// Words that lead deep into the parsers.
 const PIECES: &[&str] = &[
-    ",", "=", ":", "+", "\"", "'", "\\", "0", "-1", "4294967296", "99999999999999999999", "mem=", "gb", "00:00:61", "select=", "nodes=",
-    "place=scatter:excl", "ncpus", "#", ";", "+=", "-=", "@default", "server", "queue", "max_run = [u:PBS_GENERIC=2]", "\u{feff}", "ä",
-    "\u{0}", "[", "]", "%", "unset ", "set ", "print ",
+    ",",
+    "=",
+    ":",
+    "+",
+    "\"",
+    "'",
+    "\\",
+    "0",
+    "-1",
+    "4294967296",
+    "99999999999999999999",
+    "mem=",
+    "gb",
+    "00:00:61",
+    "select=",
+    "nodes=",
+    "place=scatter:excl",
+    "ncpus",
+    "#",
+    ";",
+    "+=",
+    "-=",
+    "@default",
+    "server",
+    "queue",
+    "max_run = [u:PBS_GENERIC=2]",
+    "\u{feff}",
+    "ä",
+    "\u{0}",
+    "[",
+    "]",
+    "%",
+    "unset ",
+    "set ",
+    "print ",
 ];
 
 /// A generator of numbers without any surprise (Lehmer's, by Park and Miller).
@@ -77,7 +109,9 @@ fn any_request_is_read_or_refused() {
                     accepted += 1;
                     assert!(submission.spec.components.iter().all(|one| !one.alternatives.is_empty()), "{line}");
                 }
-                Err(refusal) => assert!(!refusal.to_string().chars().any(|letter| letter.is_control()), "{line}: {refusal}"),
+                Err(refusal) => {
+                    assert!(!refusal.to_string().chars().any(|letter| letter.is_control()), "{line}: {refusal}")
+                }
             }
         }
     });

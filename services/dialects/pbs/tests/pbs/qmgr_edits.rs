@@ -5,7 +5,7 @@ use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     qmgr::{
         Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server, node,
-        only, parse, print, queue, script, server,
+        only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
     },
     queries::qmgr,
     show::{Counts, ServerFacts, ServerState},
@@ -255,20 +255,13 @@ fn the_server_and_nodes_are_changed() {
 fn a_server_of_another_system_is_read() {
     let before = cluster();
     let text = "set server scheduling = True, log_events = 511, mail_from = adm, query_other_jobs = True, \
-                resources_default.ncpus = 1, default_chunk.ncpus = 1, scheduler_iteration = 600, resv_enable = True, \
+                resources_default.ncpus = 1, default_chunk.ncpus = 1, resv_enable = True, \
                 node_fail_requeue = 310, max_array_size = 10000, pbs_license_min = 0, eligible_time_enable = False";
     let edit = edited(text, &before).expect("all of it is known");
     assert_eq!(edit.config, before);
     let told: Vec<&str> = edit.warnings.iter().filter_map(|told| told.split(' ').next()).collect();
-    let needless = [
-        "log_events",
-        "mail_from",
-        "scheduler_iteration",
-        "node_fail_requeue",
-        "max_array_size",
-        "pbs_license_min",
-        "eligible_time_enable",
-    ];
+    let needless =
+        ["log_events", "mail_from", "node_fail_requeue", "max_array_size", "pbs_license_min", "eligible_time_enable"];
     assert_eq!(told, needless);
     assert_eq!(edit.warnings[0], "log_events changes nothing: the log has everything");
 }
@@ -576,4 +569,38 @@ fn running_jobs_of_single_users_are_limited() {
     assert_eq!(of(&less.queues[1].attributes).len(), 2);
     assert_eq!(of(&less.settings.attributes), []);
     assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
+}
+
+/// PBS-C-07, PBS-P-01, PBS-T-07: what the server tells its schedulers is kept, printed under the name of the family's member, and
+/// taken away again.
+#[test]
+fn the_server_keeps_what_it_tells_schedulers() {
+    let text = "set server scheduler_iteration = 300, timezone = Europe/Zurich, scheduler_policy = SGI_origin";
+    let config = after(&[text], &cluster());
+    let attributes = &config.settings.attributes;
+    assert_eq!(schedule_iteration(attributes), Some(300));
+    assert_eq!(scheduler_policy(attributes), Some("sgi_origin"));
+    assert_eq!(
+        time_zone(attributes).and_then(|zone| zone.iana_name().map(str::to_owned)).as_deref(),
+        Some("Europe/Zurich")
+    );
+    for (flavour, name) in [(PbsPro, "schedule_iteration"), (Torque, "scheduler_iteration")] {
+        let printed = print(&[server(&config, "pbs1", flavour)]);
+        for line in [
+            &format!("set server {name} = 300"),
+            "set server timezone = Europe/Zurich",
+            "set server scheduler_policy = sgi_origin",
+        ] {
+            assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+        }
+    }
+    assert_eq!(after(&["unset server schedule_iteration, timezone, scheduler_policy"], &config), cluster());
+    for (text, why) in [
+        ("set server schedule_iteration = 0", "expected 1 to 31536000 seconds, found 0"),
+        ("set server timezone = Mars/Olympus", "there is no time zone `Mars/Olympus`"),
+        ("set server scheduler_policy = lifo", "illegal value `lifo`: expected one of fifo, sgi_origin"),
+        ("set server scheduler_policy = basl:file", "the host of the planner names its program"),
+    ] {
+        assert!(refusal(text, &cluster()).contains(why), "{text}: {}", refusal(text, &cluster()));
+    }
 }
