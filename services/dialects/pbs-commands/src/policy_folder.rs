@@ -300,6 +300,9 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             ("max_run", Some(who)) => {
                 let of_user = who.strip_prefix("u:").and_then(|user| Some((user.to_owned(), value.parse().ok()?)));
                 limits.max_run_of_users.extend(of_user);
+                // A group that this host does not know has no jobs.
+                let group = who.strip_prefix("g:").and_then(|group| muster_names::group_number(group).ok().flatten());
+                limits.max_run_of_groups.extend(group.and_then(|group| Some((group, value.parse().ok()?))));
             }
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));

@@ -259,4 +259,13 @@ fn running_jobs_of_a_single_user_are_limited() {
     assert_eq!(state(&second), "Q");
     site.ok(&format!("qdel {first}"));
     site.system.wait_until("the last one runs", || state(&second) == "R");
+    // Single groups have limits as well.
+    let group = site.ok("id -gn").trim().to_owned();
+    site.ok("qmgr -c 'unset server max_run'");
+    site.ok(&format!("qmgr -c 'set server max_run = [g:{group}=2]'"));
+    site.system.ok(&["pbs", "load", &folder]);
+    let third = submit("-q fast");
+    site.system.wait_until("it waits for the limit of its group", || waits(&third));
+    site.ok(&format!("qdel {second}"));
+    site.system.wait_until("it runs", || state(&third) == "R");
 }

@@ -151,11 +151,12 @@ impl<'h> Cluster<'h> {
         for (run, job) in runs {
             let past = self.history.run(run).and_then(|(job, number)| self.history.job(job)?.runs.get(number));
             let ended = past.and_then(|past| past.ended.clone());
+            let cpu_time_micros = past.map_or(0, |past| past.cpu_time_micros);
             let (end, outcome) = match ended {
                 Some((end, outcome)) => (Some(end), outcome),
                 None => (self.end_by_walltime(run), Outcome::Completed),
             };
-            self.endings.insert(run, Ending { job, number: usize::MAX, outcome });
+            self.endings.insert(run, Ending { job, number: usize::MAX, outcome, cpu_time_micros });
             self.start_processes(run);
             self.ends.extend(end.map(|end| Reverse((end.max(self.now), run))));
         }

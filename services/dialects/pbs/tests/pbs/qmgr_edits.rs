@@ -309,9 +309,8 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
         ),
         (
-            "set queue long max_run = [g:phys=3]",
-            "long: max_run: `[g:phys=3]` is not supported: the limits of single groups and of projects are limits of \
-             accounts; nothing was changed",
+            "set queue long max_run = [p:phys=3]",
+            "long: max_run: `[p:phys=3]` is not supported: the limits of projects are limits of accounts; nothing was changed",
         ),
         (
             "set queue long max_queued = [u:ann=3]",
@@ -539,14 +538,15 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
 }
 
-/// PBS-Q-02: `max_run` limits all, each user, each group and single users, of the server and of a queue; what `print` shows sets
+/// PBS-Q-02: `max_run` limits all, each user, each group and single users and groups, of the server and of a queue; what `print` shows sets
 /// the same.
 #[test]
 fn running_jobs_of_single_users_are_limited() {
     let made = after(
         &[
             "set queue long max_run = \"[o:PBS_ALL=9],[g:PBS_GENERIC=4],[u:ann=3]\"",
-            "set queue long max_run += \"[u:j.doe=2],[u:ann=1]\"",
+            "set queue long max_run += \"[u:j.doe=2],[u:ann=1],[g:phys=3],[g:chem=5]\"",
+            "set queue long max_run -= [g:chem=0]",
             "set server max_run = \"[u:PBS_GENERIC=7],[u:bob=0]\"",
         ],
         &cluster(),
@@ -558,7 +558,12 @@ fn running_jobs_of_single_users_are_limited() {
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let kept = [("pbs.max_group_run", "4"), ("pbs.max_run.u:ann", "1"), ("pbs.max_run.u:j.doe", "2")];
+    let kept = [
+        ("pbs.max_group_run", "4"),
+        ("pbs.max_run.g:phys", "3"),
+        ("pbs.max_run.u:ann", "1"),
+        ("pbs.max_run.u:j.doe", "2"),
+    ];
     assert_eq!(of(&long.attributes), kept.map(pair));
     assert_eq!(of(&made.settings.attributes), [("pbs.max_run.u:bob", "0"), ("pbs.max_user_run", "7")].map(pair));
 
@@ -566,7 +571,7 @@ fn running_jobs_of_single_users_are_limited() {
     let again = printed.lines().filter(|line| line.starts_with("set ")).collect::<Vec<_>>();
     assert_eq!(&after(&again, &made).queues, &made.queues, "{printed}");
     let less = after(&["set queue long max_run -= [u:ann=0]", "unset server max_run"], &made);
-    assert_eq!(of(&less.queues[1].attributes).len(), 2);
+    assert_eq!(of(&less.queues[1].attributes).len(), 3);
     assert_eq!(of(&less.settings.attributes), []);
     assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
 }
