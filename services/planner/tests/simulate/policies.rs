@@ -11,7 +11,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
-    policy::{BUILT_IN_POLICIES, Charge, FairShare, Policy, TurnRules, Turns, UsageRule, Visit},
+    policy::{BUILT_IN_POLICIES, Charge, FairShare, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
     resources::{Count, NodeSpec},
 };
 use muster_swf::{Headers, Trace, TraceJob};
@@ -230,7 +230,8 @@ fn times_beyond_what_can_be_counted_are_told() {
 fn fair_turns(charge: Charge, half_life_seconds: u64) -> Policy {
     let rules = TurnRules { visit: Visit::Pool, fair_share: Some(FairShare::default()), ..TurnRules::default() };
     let usage = Some(UsageRule { charge, half_life_seconds, sync_seconds: 0 });
-    let turns = Turns { rules, usage, ..Turns::default() };
+    let shares = Some(ShareTable { unknown_shares: 10, ..ShareTable::default() });
+    let turns = Turns { rules, usage, shares, ..Turns::default() };
     Policy { name: "fair".into(), turns: Some(Box::new(turns)), ..Policy::default() }
 }
 

@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, NodeId,
     event::{Actor, Event, JobChange, Record},
     job::{Dependency, DependencyKind, Holds, JobSpec, JobType, Outcome, RequeuePolicy},
-    policy::{BUILT_IN_POLICIES, FairShare, Policy, TurnRules, Turns, UsageRule, Visit},
+    policy::{BUILT_IN_POLICIES, FairShare, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -75,7 +75,8 @@ fn what_runs_used_decides_under_a_policy_with_shares() {
     assert_eq!(starts(&records).into_values().collect::<Vec<_>>(), [10.0, 60.0, 120.0]);
     let rules = TurnRules { visit: Visit::Pool, fair_share: Some(FairShare::default()), ..TurnRules::default() };
     let usage = Some(UsageRule::default());
-    let turns = Turns { rules, usage, ..Turns::default() };
+    let shares = Some(ShareTable { unknown_shares: 10, ..ShareTable::default() });
+    let turns = Turns { rules, usage, shares, ..Turns::default() };
     let fair = Policy { name: "fair".into(), turns: Some(Box::new(turns)), ..Policy::default() };
     let records = lived(&history(&records), Some(&fair));
     assert_eq!(starts(&records).into_values().collect::<Vec<_>>(), [10.0, 90.0, 60.0], "bert has used nothing");
