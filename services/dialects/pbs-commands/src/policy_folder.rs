@@ -116,7 +116,8 @@ impl PolicyFolder {
     /// If the folder cannot be read or the system does not answer. Nothing was changed.
     pub fn load(&mut self) -> Result<Loaded, LoadError> {
         let sources = folder::read(&self.folder).map_err(LoadError::Folder)?;
-        let preset = self.preset_of(&self.client.config(Moment::Now)?);
+        let config = self.client.config(Moment::Now)?;
+        let preset = self.preset_of(&config);
         let Checked { policy, errors, warnings, digests } = check(&sources, preset);
         let hashes = hashes(&digests);
         let Some(tables) = policy else {
