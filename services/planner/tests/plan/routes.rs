@@ -16,7 +16,8 @@ use muster_schemas::{
     resources::IndexSet,
 };
 
-/// Jobs wait in `default`, and start in `small` (two cores, for a minute at most) or in `large` (four cores), all on a machine.
+/// Jobs wait in `default`, and start in `small` (two cores, for a minute at most) or in `large` (four cores), on the machine if
+/// there is one.
 fn cluster(routes: Routes) -> World {
     cluster_in_hours(routes, Vec::new())
 }
@@ -31,11 +32,12 @@ fn cluster_in_hours(routes: Routes, periods: Vec<Period>) -> World {
 }
 
 fn set_routes(world: &mut World, routes: Routes, periods: Vec<Period>) {
+    let has_machine = !routes.machines.is_empty();
     let target = |queue: &str, units, walltime_seconds| Target {
         queue: queue.into(),
         units: Some(units),
         walltime_seconds,
-        machine: Some("n1".into()),
+        machine: has_machine.then(|| "n1".into()),
         ..Target::default()
     };
     let routes = Routes {
