@@ -26,7 +26,7 @@ pub(crate) struct Routing {
     pub(super) units: BTreeMap<JobId, IndexSet>,
 }
 
-/// What is left of the use of owners after a day.
+/// The parts of the use of owners that are left after a day.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decay<'p> {
     left_millionths: Option<u32>,

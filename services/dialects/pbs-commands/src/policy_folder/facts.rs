@@ -19,12 +19,12 @@ use std::{
 /// How long the program may take for a host.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(30);
 
-/// What is known, and since when.
+/// The known facts, with the age of each answer.
 #[derive(Default)]
 pub(super) struct Facts {
     answers: BTreeMap<String, Answer>,
     over_allocation: Vec<u32>,
-    /// What is wrong with the facts, as it was told last.
+    /// The mistakes in them that were told last.
     told: Vec<String>,
 }
 
