@@ -1,4 +1,4 @@
-//! Lines about cycles in the planner's own log, for sites that read the log of PBS's scheduler. What is on record does not
+//! Lines about cycles in the planner's own log, for sites that read the log of PBS's scheduler. The record of the cluster does not
 //! depend on them.
 
 use muster_pbs_policy::log_filter::{LogClass, LogFilter};
