@@ -74,17 +74,21 @@ fn each_test_comes_ahead_of_the_next() {
             with(9, r#""resources_available": {"mem": "1mb"},"#),
         ];
         let members = format!(
-            r#"{NOW}, "server": {{{}}}, "nodes": [{{"name": "n1", "ncpus": 4, "state": "{}"}}]"#,
-            server.concat(),
-            if from <= 8 { "job-exclusive" } else { "free" }
+            r#"{NOW}, "server": {{{}}}, "nodes": [{{"name": "n1", "ncpus": 4, "state": "free"}}]"#,
+            server.concat()
         );
         let walltime = if from <= 6 { "200:00:00" } else { "0:01:00" };
         let (nodes, nodect) = if from <= 8 { ("1", "1") } else { ("-", "-") };
         let request = [("ncpus", "2"), ("mem", "100mb"), ("walltime", walltime), ("nodes", nodes), ("nodect", nodect)];
         let jobs = [
-            job("r1", "other", "eve", r#""group": "h","#, &[("ncpus", "4")])
-                .replace(r#""state": "Q""#, r#""state": "R""#),
-            job("x", "work", "ann", r#""group": "g","#, &request),
+            job(
+                "r1",
+                "other",
+                "eve",
+                r#""group": "h", "qtime": "1998-03-01T09:00:00", "nodes": ["n1"],"#,
+                &[("ncpus", "4")],
+            )
+            .replace(r#""state": "Q""#, r#""state": "R""#),
             job(
                 "s",
                 "other",
@@ -92,6 +96,7 @@ fn each_test_comes_ahead_of_the_next() {
                 r#""group": "i", "qtime": "1998-03-01T10:00:00","#,
                 &[("ncpus", "4"), ("walltime", "0:01:00")],
             ),
+            job("x", "work", "ann", r#""group": "g", "qtime": "1998-03-10T09:00:00","#, &request),
         ];
         let starving = if from <= 7 { "help_starving_jobs: true\n" } else { "" };
         let sched_config = format!("sort_by: no_sort\nby_queue: false\n{starving}");

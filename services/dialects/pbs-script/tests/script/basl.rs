@@ -347,17 +347,17 @@ fn functions_have_the_values_that_monitors_give() {
         scheduler.note(Command::Cmd);
         scheduler.step(Hour::prime(TEN), &mut site_with(cores, load)).expect("a cycle").lines
     };
-    assert_eq!(lines("12", "0.25"), ["12", "0.25", "2048kb", "acme"]);
+    assert_eq!(lines("12", "0.25"), ["12", "0.250000", "2048kb", "acme"]);
     assert_eq!(
         lines("16", "0.75"),
-        ["12", "0.75", "2048kb", "acme"],
+        ["12", "0.750000", "2048kb", "acme"],
         "the number of processors is asked for only once"
     );
     fs::write(folder.path().join("conf"), "$node * CNodeNumCpusGet cores\n").expect("written");
     scheduler.reload(TEN).expect("a right configuration");
     scheduler.note(Command::Cmd);
     let again = scheduler.step(Hour::prime(TEN), &mut site_with("16", "0.75")).expect("a cycle").lines;
-    assert_eq!(again[..2], ["16", "1.5"], "without a mapping the load is that of the node");
+    assert_eq!(again[..2], ["16", "1.500000"], "without a mapping the load is that of the node");
     fs::write(folder.path().join("conf"), "$nodes * CNodeNumCpusGet cores\n").expect("written");
     let faults = scheduler.reload(TEN).expect_err("a mistake");
     assert!(faults[0].contains("conf:1: unknown directive"), "{faults:?}");
