@@ -127,12 +127,12 @@ fn jobs_of_several_components_keep_every_promise_under_faults() {
 /// (PBS-X-23, PBS-X-24).
 #[test]
 fn a_hostile_scheduling_program_breaks_no_promise() {
-    let seeds = seeds(0, SEEDS_PER_PART);
+    let seeds = seeds(0, FILTER_SEEDS_PER_PART);
     let count = seeds.end - seeds.start;
     let total = simulate(seeds, Options { hostile_script: true, ..Options::default() });
-    if count >= SEEDS_PER_PART {
-        assert!(total.misdeeds > 20 * count, "too little was done wrong: {total:?}");
-        assert!(total.starts > 50 * count, "too few runs were started: {total:?}");
+    if count >= FILTER_SEEDS_PER_PART {
+        assert!(total.misdeeds > 5 * count, "too little was done wrong: {total:?}");
+        assert!(total.starts > 10 * count, "too few runs were started: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
     }
 }
