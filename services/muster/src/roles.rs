@@ -292,9 +292,9 @@ impl Host {
             }
             Role::Planner => {
                 let (mut config, reload) = (configuration.planner.clone(), self.program.clone());
-                let (server, cluster) = (&configuration.pbs.server, &configuration.cluster.name);
-                if let Some(name) = [server, cluster].into_iter().find(|name| !name.is_empty()) {
-                    config.server_name.clone_from(name);
+                let names = [Some(configuration.pbs.server.as_str()), configuration.cluster.name()];
+                if let Some(name) = names.into_iter().flatten().find(|name| !name.is_empty()) {
+                    config.server_name = name.to_owned();
                 }
                 // A pass over 100,000 waiting jobs takes milliseconds.
                 let serve = |ready, stop| {
