@@ -113,7 +113,7 @@ fn outages_that_a_program_prints_keep_jobs_waiting() {
     site.system.write("outages", &format!("#!/bin/sh\nexec cat {}.$1\n", command.display()));
     site.ok("chmod 755 outages");
     let enforced = format!(
-        "{PLAIN}ENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND {}\nSYSTEM_NAME Site.example.org\n",
+        "{PLAIN}BACKFILL_MODE none\nENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND {}\nSYSTEM_NAME Site.example.org\n",
         command.display()
     );
     put(&site, "sgi_origin", &enforced);
