@@ -500,6 +500,8 @@ pub enum Command {
     NodeLoadMeasured {
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+        /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+        system_percent: Option<u32>,
     },
     /// A node that no order reaches comes into the cluster: its agent asks for work. The node itself, if the settings let
     /// agents make their nodes.

@@ -322,6 +322,8 @@ pub struct NodeLoad {
     pub millionths: u64,
     /// When it was measured.
     pub at: Timestamp,
+    /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+    pub system_percent: Option<u32>,
 }
 
 /// A load in millionths, as people write it: with two digits behind the point.

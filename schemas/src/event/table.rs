@@ -1389,9 +1389,15 @@ macro_rules! event_table {
         node: NodeId,
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+        /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+        system_percent: Option<u32>,
     }
     is "node" "load_measured", of [], plan Never, replay Happens, concerns [],
-    public Node(NodeLoadMeasured { node: name_of(names, *node), load_millionths: *load_millionths });
+    public Node(NodeLoadMeasured {
+        node: name_of(names, *node),
+        load_millionths: *load_millionths,
+        system_percent: *system_percent,
+    });
 
     /// An operator asked for nodes to sleep or to wake (OAR-E-09). It is ordered as soon as nothing keeps them from it.
     PowerAsked {

@@ -65,6 +65,9 @@ pub struct Config {
     pub load_interval_seconds: u32,
     /// The file whose first word is the load of the node. Default: `/proc/loadavg`.
     pub load_file: PathBuf,
+    /// The file whose first line has the times that the processors of the node were busy, as that of `/proc/stat`: of the system's
+    /// own part policies with a limit on system time know. Default: `/proc/stat`.
+    pub stat_file: PathBuf,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -93,6 +96,7 @@ impl Default for Config {
             copy_command: ["scp", "-Brp", "--"].map(str::to_owned).to_vec(),
             load_interval_seconds: 0,
             load_file: "/proc/loadavg".into(),
+            stat_file: "/proc/stat".into(),
             shim_program: None,
         }
     }
@@ -135,6 +139,7 @@ impl Config {
         let interval = self.load_interval_seconds;
         anyhow::ensure!((0..=3600).contains(&interval), "`load_interval_seconds` is {interval}, not 0 to 3600");
         anyhow::ensure!(self.load_file.is_absolute(), "`load_file` is not an absolute path");
+        anyhow::ensure!(self.stat_file.is_absolute(), "`stat_file` is not an absolute path");
         anyhow::ensure!(!self.copy_command.is_empty(), "`copy_command` is empty, and must name a program");
         self.configured_gpus().map(drop)
     }

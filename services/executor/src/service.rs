@@ -200,7 +200,8 @@ impl Executor {
         });
         let load_task = (config.load_interval_seconds > 0).then(|| {
             let every = Duration::from_secs(config.load_interval_seconds.into());
-            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), config.load_file.clone(), every))
+            let files = load_reports::Files { load: config.load_file.clone(), times: config.stat_file.clone() };
+            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), files, every))
         });
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {

@@ -159,7 +159,6 @@ impl Projection {
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
         let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, short_of_room, .. } = passed;
         let staged_ahead = self.staged_ahead(&short_of_room);
-        let (moves, promised) = routing::routed(&self.state, routed);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
@@ -185,10 +184,9 @@ impl Projection {
             preemptions,
             reserved,
             backfill_pass,
-            moves,
-            promised,
             ..ProposedPlan::default()
         };
+        let plan = routing::with_routed(&self.state, routed, plan);
         Planned { plan, is_cut_short, next_wake, staged_ahead }
     }
 

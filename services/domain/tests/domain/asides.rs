@@ -58,7 +58,10 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
         4 => (user("bob"), table(more)),
         5..=7 => copied(cluster, more)?,
         8 => (user("ada"), Command::CopyAhead { job, node: more.is_multiple_of(2).then_some(node) }),
-        9 => at_node(Command::NodeLoadMeasured { load_millionths: u64::from(more) * 10_000 }),
+        9 => at_node(Command::NodeLoadMeasured {
+            load_millionths: u64::from(more) * 10_000,
+            system_percent: Some(more.into()),
+        }),
         10 => {
             let faults = [(0, "hot".to_owned())].into_iter().filter(|_| more.is_multiple_of(2)).collect();
             at_node(Command::NodeGpusChecked { report: GpuReport { found: u32::from(more % 2), faults } })

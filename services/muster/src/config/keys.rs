@@ -695,6 +695,12 @@ const PLANNER: Section = Section {
             "A script below that folder which a Tcl program runs at its end, as with PBS's `-t`.",
         ),
         key(
+            "scheduler_config_file",
+            Kind::Path,
+            "",
+            "The configuration of a BaSL program below that folder, as with PBS's `-c`: which answer of a node's monitor a function gives.",
+        ),
+        key(
             "scheduler_time_zone",
             Kind::Text,
             "",
@@ -870,6 +876,13 @@ const EXECUTOR: Section = Section {
             "How often the load of the node is measured, one record each time; 0 for never. Policies that choose nodes by their load need it.",
         ),
         key("load_file", Kind::Path, "\"/proc/loadavg\"", "The file whose first word is the load of the node."),
+        key(
+            "stat_file",
+            Kind::Path,
+            "\"/proc/stat\"",
+            "The file whose first line tells how long the node's processors were busy, and with what, as that of `/proc/stat`. The system's \
+             own part of the time since the measurement before is recorded beside the load.",
+        ),
         key(
             "shim_program",
             Kind::Path,
