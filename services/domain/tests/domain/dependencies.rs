@@ -47,6 +47,27 @@ fn each_kind_is_met_by_what_it_says() {
     cluster.assert_replays();
 }
 
+/// OAR-D-04: the exit status of a program keeps a dependent waiting; an end that something else brought lets it start, as a success
+/// does.
+#[test]
+fn an_end_that_is_no_failure_of_the_program_lets_dependents_start() {
+    let mut cluster = Cluster::new();
+    let targets: Vec<JobId> = (0..4).map(|_| cluster.submit("ada", job(1, 1))).collect();
+    let waiting: Vec<JobId> =
+        targets.iter().map(|target| cluster.submit("ada", after(DependencyKind::NotFailed, *target))).collect();
+    cluster.run_through(targets[0], 0);
+    cluster.run_through(targets[1], 3);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&targets[2..3]) });
+    assert_eq!(cluster.waiting(), [targets[3], waiting[0], waiting[2]]);
+    assert_eq!(reason(&cluster, waiting[1]), Some(WaitReason::DependencyNeverMet(targets[1])));
+    let run = cluster.start(targets[3], &["node1"], 1);
+    assert!(!cluster.is_waiting(waiting[3]), "it runs");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&targets[3..]) });
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(cluster.is_waiting(waiting[3]), "somebody ended it");
+    cluster.assert_replays();
+}
+
 /// OAR-D-05, W10: what runs again by itself does so under its number, so that its dependents wait for that run, also those
 /// that any end would let start.
 #[test]
