@@ -187,7 +187,12 @@ fn message(detail: &JobDetail, job: &Job) -> String {
     };
     let reason = detail.job.reason.as_ref().map(|reason| reason.text.clone());
     let ended = detail.job.outcome.as_ref().map(ToString::to_string);
-    let remark = ended.or(reason).unwrap_or_else(|| detail.job.state.word().to_owned());
+    let karma = detail.use_share_millionths.map(|share| format!("Karma={:.3}", share as f64 / 1e6));
+    let waits = match (karma, reason) {
+        (Some(karma), Some(reason)) => Some(format!("{karma}, {reason}")),
+        (karma, reason) => karma.or(reason),
+    };
+    let remark = ended.or(waits).unwrap_or_else(|| detail.job.state.word().to_owned());
     let counted = if job.resources.is_empty() { detail.job.cores as usize } else { job.resources.len() };
     launch::message(&Message {
         resources: counted,

@@ -882,7 +882,7 @@ mod tests {
         assert_eq!(both, [JobType::Container, JobType::InDomain("course".into())]);
     }
 
-    /// OAR-R-15, OAR-G-08
+    /// OAR-R-15, OAR-G-08, W2
     #[test]
     fn shapes_that_never_fit_are_skipped() {
         assert_eq!(job(&["-l", "nodes=5", "-l", "nodes=2", "true"]).components[0].alternatives.len(), 1);

@@ -56,6 +56,12 @@ fn the_least_use_above_its_target_goes_first() {
     assert_eq!(world.settle(), [blocker]);
     let submitted = ["ann", "carl", "bob", "carl", "ann"].map(|user| world.submit_as(user, cores(4, 10)));
     let [ann, carl, bob, other_carl, other_ann] = submitted;
+    // What the order compares is what is shown of a job that waits.
+    let shown = |job: JobId| {
+        let share = world.state().use_share_of(world.state().job(job).expect("it waits"), world.state().time());
+        format!("{:.3}", share.expect("the order compares it"))
+    };
+    assert_eq!([ann, bob, carl].map(shown), ["1.000", "-0.400", "0.000"]);
     world.end(blocker);
     // What they use meanwhile counts, too, but is little.
     assert_eq!(order(&mut world), [bob, carl, other_carl, ann, other_ann]);
