@@ -53,9 +53,8 @@ fn leftovers(folder: &Path, uid: u32, before: SystemTime) -> Vec<PathBuf> {
         let seconds = u64::try_from(known.ctime()).unwrap_or(0);
         SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(known.ctime_nsec()).unwrap_or(0))
     };
-    let is_left = |path: &PathBuf| {
-        fs::symlink_metadata(path).is_ok_and(|known| known.uid() == uid && changed(&known) <= before)
-    };
+    let is_left =
+        |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|known| known.uid() == uid && changed(&known) <= before);
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_left).collect()
 }

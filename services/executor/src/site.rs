@@ -294,7 +294,9 @@ mod tests {
     fn a_prolog_is_no_process_of_root_and_knows_the_job() {
         let folder = tempfile::tempdir().unwrap();
         let spooled = spooled(order(7));
-        let run = |text: &str| programs(folder.path(), text).run_prologs(&spooled.order, &spooled.identity, Path::new("/nodes"), || false);
+        let run = |text: &str| {
+            programs(folder.path(), text).run_prologs(&spooled.order, &spooled.identity, Path::new("/nodes"), || false)
+        };
         assert_eq!(run("test $(id -u) != 0 || test $USER != nobody"), Ok(()));
         assert_eq!(run("test $MUSTER_JOB_ID.$MUSTER_JOB_OWNER.$MUSTER_JOB_OWNER_UID = 7.root.0"), Ok(()));
         assert!(run("exit 1").is_err());

@@ -40,8 +40,8 @@
 //! user's script.
 
 use crate::{
-    cleaning::Cleaning, containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames, removal,
-    runtimes::RuntimeChoice, site::SitePrograms,
+    cleaning::Cleaning, containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames,
+    removal, runtimes::RuntimeChoice, site::SitePrograms,
 };
 use muster_schemas::{
     PartId, codec,

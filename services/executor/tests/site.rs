@@ -14,12 +14,7 @@ use muster_schemas::{
     node::{NodeOrder, OrderNode},
 };
 use nix::unistd::Uid;
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc};
 
 /// A program of the site that begins in the work folder.
 fn program(node: &Node, name: &str, text: &str) -> Option<PathBuf> {
@@ -144,7 +139,10 @@ async fn a_node_that_cannot_keep_jobs_together_is_unfit() {
         }
         groups.leave();
         let exit = node.run(node.script(1, "touch ran")).await;
-        assert!(matches!(&exit.cause, EndCause::Lost(why) if why.contains("cannot be contained")), "{mode:?}: {exit:?}");
+        assert!(
+            matches!(&exit.cause, EndCause::Lost(why) if why.contains("cannot be contained")),
+            "{mode:?}: {exit:?}"
+        );
         assert!(drained(&node).await.contains("cannot be contained"), "{mode:?}");
         assert!(!node.work("ran").exists());
     }
@@ -182,7 +180,9 @@ fn groups_of(node: &Node) -> Vec<PathBuf> {
     let own = instance(NODE, node.spool());
     let below = |folder: &PathBuf| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(|entry| Some(entry.ok()?.path()).filter(|path| path.is_dir() && !path.is_symlink())).collect()
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()).filter(|path| path.is_dir() && !path.is_symlink()))
+            .collect()
     };
     let root = PathBuf::from("/sys/fs/cgroup");
     let mounts: Vec<PathBuf> = below(&root).into_iter().chain([root]).collect();

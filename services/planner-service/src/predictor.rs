@@ -3,8 +3,8 @@
 
 use muster_domain::State;
 use muster_planner::{
-    projection::Projection,
     predict::{Effort, Tolerance, predict},
+    projection::Projection,
 };
 use muster_schemas::{
     Sequence, Timestamp,

@@ -55,7 +55,8 @@ pub fn listed(site: &mut Site, nodes: &[String], since: i64) -> Result<String, F
 /// (OAR-J-18).
 fn name_of(kind: &str, why: &str) -> String {
     let own = [("cannot be removed", "CPUSET_CLEAN_ERROR"), ("cannot be contained", "CPUSET_ERROR")];
-    let programs = [("job epilog ", "EPILOGUE_ERROR"), ("job prolog ", "PROLOGUE_ERROR"), ("suspend program ", "SUSPEND_ERROR")];
+    let programs =
+        [("job epilog ", "EPILOGUE_ERROR"), ("job prolog ", "PROLOGUE_ERROR"), ("suspend program ", "SUSPEND_ERROR")];
     let known = own.iter().find(|(words, _)| why.contains(words));
     let known = known.or_else(|| programs.iter().find(|(words, _)| why.starts_with(words)));
     match known {

@@ -12,9 +12,7 @@ use muster_planner::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     policy::Policy,
-    resources::{
-        Alternative, ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement, PropertyValue, Request,
-    },
+    resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement, PropertyValue, Request},
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -63,7 +61,7 @@ impl S {
         for resource in resources {
             self.jobs += 1;
             let share = NodeShare {
-                node: NodeId(u64::from((resource - 1) / CORES + 1).try_into().expect("it is small")),
+                node: NodeId((resource - 1) / CORES + 1),
                 cores: IndexSet::from_range((resource - 1) % CORES, (resource - 1) % CORES),
                 gpus: IndexSet::new(),
                 memory_bytes: 0,
@@ -121,7 +119,7 @@ impl S {
             };
             let (start, placement) = now.or_else(later).expect("it has a place");
             let of = |share: &NodeShare| {
-                let node = u32::try_from(share.node.0).expect("it is small");
+                let node = share.node.0;
                 share.cores.iter().map(move |core| (node - 1) * CORES + core + 1).collect::<Vec<_>>()
             };
             let mut resources: Vec<u32> = placement.shares().flat_map(of).collect();

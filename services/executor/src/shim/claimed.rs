@@ -58,9 +58,9 @@ impl Shim {
     pub fn prolog(&self, is_stopped: impl FnMut() -> bool) -> Result<(), String> {
         let order = &self.claim.order;
         let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return Ok(()) };
-        let ran = self.give_node_file(site).and_then(|file| {
-            site.run_prologs(&order.order, &order.identity, &file, is_stopped)
-        });
+        let ran = self
+            .give_node_file(site)
+            .and_then(|file| site.run_prologs(&order.order, &order.identity, &file, is_stopped));
         ran.inspect_err(|why| self.note_unfit(why))
     }
 
@@ -91,7 +91,8 @@ impl Shim {
 
     /// Whether the site has a prolog for this run.
     pub fn has_prolog(&self) -> bool {
-        !self.key.is_step() && self.claim.order.site.as_ref().is_some_and(|site| site.prolog.is_some() || site.job_prolog.is_some())
+        !self.key.is_step()
+            && self.claim.order.site.as_ref().is_some_and(|site| site.prolog.is_some() || site.job_prolog.is_some())
     }
 
     /// Runs the site's epilog after the last process of the job here.

@@ -111,7 +111,12 @@ const KEYS: &[(&str, Meaning)] = &[
     ("SCHEDULER_AVAILABLE_SUSPENDED_RESOURCE_TYPE", Usual("default", "cores of suspended jobs are free for others")),
     (
         "JOBDEL_SOFTWALLTIME",
-        Set("cluster", "kill_grace_seconds", Form::Number(0, 86_400), "after that time SIGKILL follows, not SIGTERM again"),
+        Set(
+            "cluster",
+            "kill_grace_seconds",
+            Form::Number(0, 86_400),
+            "after that time SIGKILL follows, not SIGTERM again",
+        ),
     ),
     ("JOBDEL_WALLTIME", Set("executor", "unkillable_seconds", Form::Number(1, 3_600), SAME)),
     ("DEAD_SWITCH_TIME", Usual("0", "a node stays Absent or Suspected until an operator says Dead")),
@@ -272,7 +277,8 @@ impl Settings {
     /// The lines of each queue.
     pub fn of_queues(&self) -> Vec<String> {
         let table = |entries: &BTreeMap<&str, String>| {
-            let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
+            let entries: Vec<String> =
+                entries.iter().map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
             format!("{{ {} }}", entries.join(", "))
         };
         let of = |key: &str, entries: &BTreeMap<&str, String>| {
@@ -327,7 +333,9 @@ impl Settings {
         let has_file = self.sections.contains_key("quotas");
         match (self.has_quotas, has_file) {
             (false, _) => drop(self.sections.remove("quotas")),
-            (true, false) => warnings.push(format!("oar.conf: {ENABLES_QUOTAS} is on without QUOTAS_CONF_FILE: {QUOTAS}")),
+            (true, false) => {
+                warnings.push(format!("oar.conf: {ENABLES_QUOTAS} is on without QUOTAS_CONF_FILE: {QUOTAS}"))
+            }
             (true, true) => {}
         }
     }
@@ -339,9 +347,11 @@ impl Form {
     /// # Errors
     /// What was expected.
     fn read(self, value: &str) -> Result<String, String> {
-        let texts = |words: Vec<String>| format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "));
+        let texts =
+            |words: Vec<String>| format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "));
         let words = || value.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
-        let is_plain = |text: &str| !text.contains(|letter: char| letter.is_control() || "'\"`$&|;<>*?(){}\\".contains(letter));
+        let is_plain =
+            |text: &str| !text.contains(|letter: char| letter.is_control() || "'\"`$&|;<>*?(){}\\".contains(letter));
         let expected = |what: String| format!("expected {what}; it is not taken over");
         match self {
             Self::Number(least, most) => decimal::<u64>(value)
@@ -385,7 +395,8 @@ fn kept_awake(part: &str) -> Option<String> {
     let pair = |text: &str| {
         let (name, value) = text.split_once('=')?;
         let (name, value) = (name.trim(), value.trim().trim_matches(['\'', '"']));
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(|one| one.is_ascii_alphanumeric() || "_-.".contains(one));
+        let is_word =
+            |word: &str| !word.is_empty() && word.chars().all(|one| one.is_ascii_alphanumeric() || "_-.".contains(one));
         let value = match value {
             "YES" => "true",
             "NO" => "false",
