@@ -6,8 +6,8 @@ use muster_schemas::{
     JobId,
     cluster::ClusterSettings,
     command::{Command, RefusalCode},
-    event::{Event, JobChange},
-    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, WaitReason},
+    event::{EndCause, Event, JobChange, NodeExit},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, RequeuePolicy, WaitReason},
     resources::IndexSet,
 };
 
@@ -83,6 +83,38 @@ fn dependents_wait_for_the_run_that_takes_the_place_of_another() {
     assert_eq!(reason(&cluster, strict), Some(WaitReason::Dependency(first)));
     cluster.run_through(first, 0);
     assert_eq!(cluster.waiting(), [strict, always]);
+}
+
+/// OAR-D-02, OAR-D-03, OAR-D-05, OAR-T-31, W10: exit code 99 after an hour brings another run, which its dependents wait for; after
+/// 60 s it is the end, and `always` starts where `strict` waits for good.
+#[test]
+fn the_worked_example_of_exit_code_99() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue = RequeuePolicy { on_exit_codes: vec![99], exit_codes_after_seconds: 60, ..RequeuePolicy::default() };
+    let run_for = |cluster: &mut Cluster, id: JobId, seconds: i64, code: u8| {
+        let run = cluster.start(id, &["node1"], 1);
+        let (started, part) = (cluster.now, cluster.part(run, "node1"));
+        cluster.pass(seconds);
+        let ended = exit(ExitStatus::Code(code), EndCause::Itself, cluster.now);
+        let exit = NodeExit { started: Some(started), ..ended };
+        cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });
+    };
+    let first = cluster.submit("ada", spec.clone());
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let always = cluster.submit("ada", after(DependencyKind::Ended, first));
+    run_for(&mut cluster, first, 3_600, 99);
+    assert_eq!(cluster.waiting(), [first], "both wait for the run to come");
+    run_for(&mut cluster, first, 10, 0);
+    assert_eq!(cluster.waiting(), [strict, always]);
+    [strict, always].map(|id| cluster.run_through(id, 0));
+    let short = cluster.submit("ada", spec);
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, short));
+    let always = cluster.submit("ada", after(DependencyKind::Ended, short));
+    run_for(&mut cluster, short, 60, 99);
+    assert_eq!(cluster.waiting(), [always]);
+    assert_eq!(reason(&cluster, strict), Some(WaitReason::DependencyNeverMet(short)));
+    cluster.assert_replays();
 }
 
 #[test]
