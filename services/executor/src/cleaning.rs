@@ -1,4 +1,4 @@
-//! What is done on a node once a job is over: its processes are ended within a time, and a user who has no other job there leaves
+//! The work on a node once a job is over: its processes are ended within a time, and a user who has no other job there leaves
 //! no files behind.
 //!
 //! Files are removed with the rights of their owner, so that nothing can be removed that the owner could not remove.
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// What is done once a job is over.
+/// The work on a node once a job is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaning {
     /// How long processes are killed again and again, in seconds; 0 is without end.
@@ -47,7 +47,7 @@ pub fn remove_leftovers(folders: &[PathBuf], uid: u32, before: SystemTime) -> Op
     failures.into_iter().next()
 }
 
-/// The entries of a folder that a user owns and that have not changed since: what has is of a later job.
+/// The entries of a folder that a user owns and that have not changed since. Others belong to a later job.
 fn leftovers(folder: &Path, uid: u32, before: SystemTime) -> Vec<PathBuf> {
     let changed = |known: &fs::Metadata| {
         let seconds = u64::try_from(known.ctime()).unwrap_or(0);
@@ -131,7 +131,7 @@ mod tests {
         let folders = [folder.path().to_owned(), "/no/such/folder".into()];
         let left = |before| remove_leftovers(&folders, uid, before).map(|error| error.to_string());
         assert_eq!(left(SystemTime::now() - Duration::from_secs(3_600)), None);
-        assert!(tree.exists() && file.exists(), "they are of a later job");
+        assert!(tree.exists() && file.exists(), "they belong to a later job");
         let other = uid.wrapping_add(1);
         assert!(leftovers(folder.path(), other, SystemTime::now() + Duration::from_secs(60)).is_empty());
         assert_eq!(left(SystemTime::now() + Duration::from_secs(60)), None);

@@ -190,7 +190,7 @@ impl Config {
         ]
     }
 
-    /// What is done once a job is over.
+    /// The work on this node once a job is over.
     pub fn cleaning(&self) -> Cleaning {
         Cleaning { unkillable_seconds: self.unkillable_seconds, folders: self.cleaned_folders.clone() }
     }

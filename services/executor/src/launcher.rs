@@ -150,7 +150,7 @@ pub struct Settings {
     pub container_runtime: RuntimeChoice,
     /// The programs of the site around jobs.
     pub site: Option<SitePrograms>,
-    /// What is done once a job is over.
+    /// The work on a node once a job is over.
     pub cleaning: Cleaning,
 }
 

@@ -48,7 +48,7 @@ pub struct SitePrograms {
     pub suspend_program: Option<PathBuf>,
 }
 
-/// What is done with the processes of a job.
+/// Either change of the processes of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspension {
     /// They stop.

@@ -413,7 +413,7 @@ pub struct SpooledOrder {
     pub container_runtime: RuntimeChoice,
     /// The programs of the site around jobs, if there are any.
     pub site: Option<SitePrograms>,
-    /// What is done once it is over.
+    /// The work on the node once it is over.
     pub cleaning: Cleaning,
 }
 

@@ -23,7 +23,7 @@ pub const HOST: &str = "host";
 /// How the reason of a node begins that `oarnodesetting` took out of service; the word for its state follows.
 pub const MARK: &str = "oarnodesetting: ";
 
-/// Who has taken a node out of service, in its description, if it was no person.
+/// The word for the system in the description of a node that it has taken out of service itself.
 const BY_SYSTEM: &str = "muster";
 
 /// A node of the cluster.

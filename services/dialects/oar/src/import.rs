@@ -159,7 +159,7 @@ mod tests {
             assert!(warnings.contains(part), "{part}:\n{warnings}");
         }
         assert_eq!(imported.warnings.len(), 4, "{warnings}");
-        // What is switched off stays off.
+        // Keys that are switched off stay off.
         let off = "WALLTIME_MAX_INCREASE=10\nQUOTAS_CONF_FILE=/q\nSCHEDULER_NODE_MANAGER_SLEEP_CMD='/bin/x; rm'\n";
         let imported = configuration("lyon", None, Some(off)).expect("it can be read");
         assert!(!["increases", "quotas", "sleep"].iter().any(|word| imported.text.contains(word)), "{}", imported.text);

@@ -69,7 +69,7 @@ impl Awaited {
 }
 
 impl Condition {
-    /// What has to happen for it, if that can be foreseen: nobody expects that a job fails.
+    /// The start, end or time that it waits for, if that can be foreseen: nobody expects that a job fails.
     fn awaited(&self) -> Option<Awaited> {
         let Dependency { kind, job, delay_seconds } = self.dependency;
         match (self.status, kind, job) {

@@ -79,7 +79,7 @@ fn dependents_start_after_the_predicted_end() {
     world.end(first);
     world.settle();
     assert_eq!([second, third].map(|job| start(&world, job)), [Some(500), Some(800)]);
-    // What can no longer be met is not foreseen, and what was foreseen is withdrawn.
+    // A condition that can no longer be met has no prediction: the known ones are withdrawn.
     world.must(&user("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![second]) });
     commit(&mut world);
     assert_eq!([third, delayed].map(|job| known(&world, job)), [None, None]);

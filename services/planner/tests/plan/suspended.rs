@@ -54,7 +54,7 @@ fn a_job_starts_on_the_cores_of_a_suspended_one_which_waits_for_them() {
     assert_eq!(world.settle(), [late]);
 }
 
-/// OAR-S-02, OAR-S-03, OAR-S-05, W8: while a job on half of the cluster is suspended, another one gets its cores, and the first goes on when
+/// OAR-S-02, OAR-S-03, OAR-S-05, W8: while a job on half of the cluster is suspended, another one gets its cores, and the first continues when
 /// that has ended, not when somebody asks for it.
 #[test]
 fn the_worked_example_of_a_suspension() {
