@@ -787,6 +787,7 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>
         pmix_program: std::env::current_exe().ok(),
         container_runtime: config.container_runtime.clone(),
         site: config.site_programs()?,
+        cleaning: config.cleaning(),
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
 }

@@ -192,8 +192,7 @@ impl<'c> Planner<'c> {
     /// Starts predictions, if it is time for them.
     fn predict(&mut self) {
         if let Some(predictor) = self.predictor.as_mut().filter(|_| self.standby.is_leading()) {
-            let state = self.projection.state();
-            predictor.begin(self.projection.engine(), state.sequence(), Timestamp::now().max(state.time()));
+            predictor.begin(&self.projection, Timestamp::now().max(self.projection.state().time()));
         }
     }
 

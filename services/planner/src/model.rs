@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::{State, fixed::FixedTime, quotas::Marks, sharing::Sharing, tasks::Elastic};
+use muster_domain::{State, dependencies::Awaited, fixed::FixedTime, quotas::Marks, sharing::Sharing, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement, Request},
@@ -78,6 +78,15 @@ pub struct QueuedJob {
     pub slot: Option<Slot>,
     /// The effect of activation filters on it, if there is any.
     pub activation: Option<Arc<Activation>>,
+}
+
+/// A job that waits for others, and enters the queue after them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// The job, as it enters the queue.
+    pub job: QueuedJob,
+    /// What it waits for: of each group one thing. It never enters if a group is empty.
+    pub awaits: Vec<Vec<Awaited>>,
 }
 
 /// The effect of activation filters on a waiting job.

@@ -11,7 +11,7 @@ pub use jobs::{expected_end, facts_of};
 use crate::{
     PolicyError,
     engine::Engine,
-    model::{ActiveRun, Closure, ElasticRun, NodeLoads, QueuedJob, Reservation},
+    model::{ActiveRun, Closure, ElasticRun, Follower, NodeLoads, QueuedJob, Reservation},
     pass::Plan,
 };
 use jobs::{Held, Holders};
@@ -105,6 +105,16 @@ impl Projection {
     /// How many jobs wait that may be planned; an array counts as one.
     pub fn waiting(&self) -> usize {
         self.engine.waiting_jobs()
+    }
+
+    /// The jobs that wait for others, as they enter the queue after them.
+    pub fn followers(&self) -> Vec<Follower> {
+        let mut holders = Holders::default();
+        let follower = |job: &Job| {
+            let awaits = job.awaits()?;
+            Some(Follower { job: holders.queued(&self.state, &job.awaiting_nothing())?, awaits })
+        };
+        self.state.jobs_after_others().filter_map(follower).collect()
     }
 
     /// Applies a record. Whether it can let something start that could not start before, or make a reason untrue.

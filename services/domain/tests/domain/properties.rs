@@ -173,7 +173,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 const USERS: [&str; 3] = ["ada", "bob", "oper"];
-const KINDS: [DependencyKind; 12] = [
+const KINDS: [DependencyKind; 13] = [
     DependencyKind::Started,
     DependencyKind::Ended,
     DependencyKind::Succeeded,
@@ -186,6 +186,7 @@ const KINDS: [DependencyKind; 12] = [
     DependencyKind::BeforeFailed,
     DependencyKind::Count(1),
     DependencyKind::Running,
+    DependencyKind::NotFailed,
 ];
 
 struct Model {

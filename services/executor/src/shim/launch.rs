@@ -69,19 +69,34 @@ pub struct Launched {
     pub task_errors: Option<File>,
 }
 
+/// Why nothing was launched, for people.
+#[derive(Debug)]
+pub enum NotLaunched {
+    /// Because of the job.
+    OfJob(String),
+    /// Because of the node, which is unfit for other jobs too (OAR-X-06).
+    OfNode(String),
+}
+
+impl From<String> for NotLaunched {
+    fn from(why: String) -> Self {
+        Self::OfJob(why)
+    }
+}
+
 /// Starts the tasks of an order on this node, or on the host emulated for it, with the additions of their dialect.
 ///
 /// # Errors
-/// Why it failed, for people; nothing is left of it.
+/// Why it failed; nothing is left of it.
 pub fn launch(
     spooled: &SpooledOrder,
     folder: &RunFolder,
     dialect: Option<&dyn Dialect>,
     host: Option<&Host>,
-) -> Result<Launched, String> {
+) -> Result<Launched, NotLaunched> {
     let order = &spooled.order;
     if order.node_index as usize >= order.nodes.len() {
-        return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
+        return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()).into());
     }
     make_job_files(spooled, folder, dialect)?;
     umask(Mode::from_bits_truncate(umask_of(order)));
@@ -235,15 +250,18 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
 }
 
 /// The containment of the run; a step joins its run's.
-fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
+fn contain(spooled: &SpooledOrder) -> Result<Containment, NotLaunched> {
     let order = &spooled.order;
     if order.step.0 == 0 {
         let denied = denied_devices(spooled);
         return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus, &denied)
-            .map_err(|error| format!("the run cannot be contained: {error}"));
+            .map_err(|error| NotLaunched::OfNode(format!("the run cannot be contained: {error}")));
     }
     let containment = Containment::existing(&spooled.hierarchies, order.part);
-    if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.part)) }
+    match containment.exists() {
+        true => Ok(containment),
+        false => Err(format!("run {} is not active on this node", order.part).into()),
+    }
 }
 
 /// The devices of the node's other GPUs.
@@ -281,7 +299,7 @@ fn start(
         }
         Err(why) => {
             if spooled.order.step.0 == 0 {
-                containment.end(reap_silently);
+                containment.end(spooled.cleaning.deadline(), reap_silently);
             }
             end_children();
             Err(why)

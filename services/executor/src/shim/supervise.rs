@@ -12,9 +12,11 @@ use super::{
     timeline::{Due, Timeline},
 };
 use crate::{
+    cleaning::cannot_be_ended,
     containment::{Accounts, Containment, CpuTime, processes},
     protocol::{Control, News},
     removal,
+    site::Suspension,
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
@@ -326,7 +328,10 @@ impl<'a> Supervised<'a> {
             Control::SignalOwn(signal) => self.signal_own(signal.into()),
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
-                self.log_failure("suspended", self.freeze());
+                match self.shim.suspend_by_site(Suspension::Suspend, &self.members()) {
+                    Some(done) => self.end_unless(done),
+                    None => self.log_failure("suspended", self.freeze()),
+                }
             }
             Control::Suspend => {}
             Control::Resume => self.resume(),
@@ -396,7 +401,18 @@ impl<'a> Supervised<'a> {
     fn resume(&mut self) {
         if self.timeline.is_suspended() {
             self.timeline.resume(now());
-            self.log_failure("resumed", self.thaw());
+            match self.shim.suspend_by_site(Suspension::Resume, &self.members()) {
+                Some(done) => self.end_unless(done),
+                None => self.log_failure("resumed", self.thaw()),
+            }
+        }
+    }
+
+    /// What the site's program could not do makes the node unfit, and ends the run here (OAR-S-07).
+    fn end_unless(&mut self, done: Result<(), String>) {
+        if let Err(why) = done {
+            self.shim.note_unfit(&why);
+            self.failed.get_or_insert(EndCause::Lost(why));
         }
     }
 
@@ -453,13 +469,7 @@ impl<'a> Supervised<'a> {
         let ran_out_of_memory = self.containment.oom_kills() > self.oom_kills_before;
         // The accounts of a run's groups are not those of a step in it.
         let accounts = if self.shim.key.is_step() { Accounts::default() } else { self.containment.accounts() };
-        if !self.shim.key.is_step() {
-            self.containment.end(|| reap(&mut self.tasks, &mut self.reaped));
-        }
-        end_children_and(|| reap(&mut self.tasks, &mut self.reaped));
-        if !self.containment.has_groups() && self.shim.has_steps() {
-            self.containment.end_marked(reap_silently);
-        }
+        self.end_processes();
         self.close_streams();
         self.note_end();
         self.empty_temporary();
@@ -478,6 +488,22 @@ impl<'a> Supervised<'a> {
             _ => Vec::new(),
         };
         End { exit, statuses }
+    }
+
+    /// Ends all processes of the run. If some cannot be ended, the node is unfit, and the job is over nevertheless (OAR-X-06).
+    fn end_processes(&mut self) {
+        let deadline = self.spooled.cleaning.deadline();
+        let mut is_over = true;
+        if !self.shim.key.is_step() {
+            is_over &= self.containment.end(deadline, || reap(&mut self.tasks, &mut self.reaped));
+        }
+        is_over &= end_children_and(deadline, || reap(&mut self.tasks, &mut self.reaped));
+        if !self.containment.has_groups() && self.shim.has_steps() {
+            is_over &= self.containment.end_marked(deadline, reap_silently);
+        }
+        if !is_over {
+            self.shim.note_unfit(&cannot_be_ended(Some(self.spooled.order.job)));
+        }
     }
 
     /// The last output is in the spool before the end of the step.

@@ -843,6 +843,28 @@ const EXECUTOR: Section = Section {
             "The site's program after the last process of a job on this node, an absolute path. If it fails, the node is drained.",
         ),
         key(
+            "job_prolog",
+            Kind::Path,
+            "",
+            "The site's program before the command of a job, on the job's first node only, an absolute path. Its arguments are the \
+             job, its owner, a file with its nodes, and its walltime in seconds. If it fails, it is as with `prolog`.",
+        ),
+        key(
+            "job_epilog",
+            Kind::Path,
+            "",
+            "The site's program after the command of a job, on the job's first node only, an absolute path. Its arguments are the \
+             job, its owner, and a file with its nodes. If it fails, the node is drained.",
+        ),
+        key(
+            "suspend_program",
+            Kind::Path,
+            "",
+            "The site's program that suspends the processes of a job on this node and lets them continue, in place of muster's own \
+             way, an absolute path. Its arguments are `suspend` or `resume`, the job, its owner, and a file with the numbers of the \
+             processes. If it fails, the node is drained and the job ends here as on a lost node.",
+        ),
+        key(
             "health_check_program",
             Kind::Path,
             "",
@@ -861,6 +883,19 @@ const EXECUTOR: Section = Section {
             from_to(1, 3_600),
             "30",
             "How long one of these programs may take; keep it well below `launch_timeout_seconds`: a prolog is part of the launch.",
+        ),
+        key(
+            "cleaned_folders",
+            Kind::Texts,
+            "[]",
+            "Folders such as `/tmp` and `/dev/shm`, absolute paths, in which the files of a user are removed when the user's last job \
+             has left the node, and with them what the user's processes shared by System V's means. Files of root stay.",
+        ),
+        key(
+            "unkillable_seconds",
+            from_to(1, 3_600),
+            "60",
+            "How long the processes of a job are killed again and again. Then the node is drained, and the job is over.",
         ),
         key(
             "copy_command",

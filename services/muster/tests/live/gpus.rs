@@ -238,6 +238,7 @@ fn a_gpu_without_its_file_is_out_of_service_until_it_is_back() {
     assert!(site.system.log().contains("a GPU is out of service"), "{}", site.system.log());
 }
 
+/// OAR-X-11: the files of GPUs belong to the group of the job that has them.
 #[test]
 fn a_job_can_open_only_the_files_of_its_own_gpus() {
     for (containment, by) in

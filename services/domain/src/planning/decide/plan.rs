@@ -525,6 +525,7 @@ impl<'a> Plan<'a> {
 
     fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
         let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
-        self.waiting(predicted.job).is_some_and(|job| job.gates_open() && !known(&job))
+        let may_be_foreseen = |job: &&Job| job.gates_open() || job.awaits().is_some();
+        self.waiting(predicted.job).is_some_and(|job| may_be_foreseen(&job) && !known(&job))
     }
 }

@@ -313,7 +313,8 @@ fn dependencies(
 fn dependency(dependency: &Dependency, standing: &str) -> Option<String> {
     let kind = match dependency.kind {
         DependencyKind::Started => "after",
-        DependencyKind::Ended => "afterany",
+        // Slurm has no word for an end that is not the failure of a program.
+        DependencyKind::Ended | DependencyKind::NotFailed => "afterany",
         DependencyKind::Succeeded => "afterok",
         DependencyKind::Failed => "afternotok",
         DependencyKind::SameIndexSucceeded => "aftercorr",
