@@ -9,10 +9,7 @@ use super::{
 use crate::{
     cycle::ProgramCycle,
     ids::{JobId, RunId, Sequence},
-    plan::{
-        BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, QueueLift,
-        ReservationSpec, RunUnits,
-    },
+    plan::{BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
     policy::{Policy, PolicySource},
     time::Timestamp,
     views::ReasonView,
@@ -98,10 +95,6 @@ public_events! { PlanData
         jobs: Vec<PlannedJob>,
         /// The cycle that made it, under planning by turns.
         cycle: Option<Box<PlanCycle>>,
-        /// All queues for which the rules of the usual hours are lifted, if they changed.
-        lifted: Option<Vec<QueueLift>>,
-        /// The units of started jobs on machines whose units have numbers.
-        units: Vec<RunUnits>,
     }
     says |data, f| write!(
         f,
@@ -254,8 +247,6 @@ pub(super) fn planned(plan: &PlanRecord) -> PlanMade {
         predictions: plan.predictions.len() as u64,
         jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
         cycle: plan.cycle.clone(),
-        lifted: plan.lifted.clone(),
-        units: plan.units.clone(),
     }
 }
 

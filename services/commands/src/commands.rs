@@ -11,7 +11,6 @@ mod ledgers;
 mod lists;
 mod logs;
 mod manual;
-mod mpi;
 mod overview;
 mod plan;
 mod quota;

@@ -71,7 +71,6 @@ mod tests {
             cancels: Vec::new(),
             dependencies: Vec::new(),
             increase: None,
-            use_share_millionths: None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! Orders for unit tests.
 
 use crate::{
-    cleaning::Cleaning,
     containment::{ContainmentMode, Hierarchies},
     identity::Identity,
     runtimes::RuntimeChoice,
@@ -67,7 +66,6 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         gpus: Vec::new(),
         container_runtime: RuntimeChoice::Auto,
         site: None,
-        cleaning: Cleaning::default(),
         order,
     }
 }

@@ -98,7 +98,6 @@ fn concerns(own: JobId, command: &Command) -> bool {
         },
         Command::LaunchStep { job, .. }
         | Command::SignalStep { job, .. }
-        | Command::SetStepWalltime { job, .. }
         | Command::EndStep { job, .. }
         | Command::ShrinkJob { job, .. }
         | Command::CopyAhead { job, .. }

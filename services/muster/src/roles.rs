@@ -293,11 +293,7 @@ impl Host {
                 }
             }
             Role::Planner => {
-                let (mut config, reload) = (configuration.planner.clone(), self.program.clone());
-                let names = [Some(configuration.pbs.server.as_str()), configuration.cluster.name()];
-                if let Some(name) = names.into_iter().flatten().find(|name| !name.is_empty()) {
-                    config.server_name = name.to_owned();
-                }
+                let (config, reload) = (configuration.planner.clone(), self.program.clone());
                 // A pass over 100,000 waiting jobs takes milliseconds.
                 let serve = |ready, stop| {
                     on_own_thread("muster-planner", async {

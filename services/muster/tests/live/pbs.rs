@@ -5,7 +5,7 @@ use crate::{
     system::{Output, System},
 };
 
-pub const CONFIGURATION: &str = r#"
+const CONFIGURATION: &str = r#"
 [cluster]
 name = "alpha"
 default_queue = "workq"

@@ -3,7 +3,6 @@
 mod accuracy;
 mod again;
 mod changes;
-mod followers;
 mod table;
 mod turns;
 mod waits;

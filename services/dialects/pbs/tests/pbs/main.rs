@@ -5,7 +5,6 @@ mod dependencies;
 mod job_ids;
 mod launches;
 mod lowering;
-mod mutated;
 mod nodes;
 mod options;
 mod outputs;

@@ -56,9 +56,8 @@ impl Update {
     }
 }
 
-const JOB_KEYS: [&str; 38] = [
+const JOB_KEYS: [&str; 35] = [
     "Account",
-    "AdminComment",
     "ArrayTaskThrottle",
     "Comment",
     "Contiguous",
@@ -66,9 +65,7 @@ const JOB_KEYS: [&str; 38] = [
     "Deadline",
     "Dependency",
     "EligibleTime",
-    "EndTime",
     "ExcNodeList",
-    "Extra",
     "Features",
     "Gres",
     "Hold",
@@ -110,27 +107,16 @@ const NODE_KEYS: [&str; 12] = [
     "State",
     "Weight",
 ];
-const PARTITION_KEYS: [&str; 39] = [
+const PARTITION_KEYS: [&str; 20] = [
     "AllocNodes",
     "AllowAccounts",
     "AllowGroups",
     "AllowQos",
-    "Alternate",
-    "CpuBind",
     "Default",
     "DefaultTime",
     "DefMemPerCPU",
     "DefMemPerNode",
-    "DenyAccounts",
-    "DenyQos",
-    "DisableRootJobs",
-    "ExclusiveUser",
-    "GraceTime",
     "Hidden",
-    "JobDefaults",
-    "LLN",
-    "MaxCPUsPerNode",
-    "MaxCPUsPerSocket",
     "MaxMemPerCPU",
     "MaxMemPerNode",
     "MaxNodes",
@@ -139,17 +125,9 @@ const PARTITION_KEYS: [&str; 39] = [
     "Nodes",
     "OverSubscribe",
     "OverTimeLimit",
-    "PowerDownOnIdle",
-    "PreemptMode",
-    "PriorityJobFactor",
     "PriorityTier",
-    "QoS",
-    "ReqResv",
     "RootOnly",
-    "SelectTypeParameters",
     "State",
-    "Topology",
-    "TRESBillingWeights",
 ];
 const RESERVATION_KEYS: [&str; 15] = [
     "Accounts",
@@ -323,7 +301,6 @@ fn node_names(text: &str) -> Result<Vec<String>, Failure> {
 fn check(key: &str, value: &str) -> Result<(), Failure> {
     let is_limit = |text: &str| duration::TimeLimit::parse(text).is_some();
     let fits = match key {
-        "DefaultTime" if value.eq_ignore_ascii_case("none") => true,
         "TimeLimit" | "TimeMin" | "MaxTime" | "DefaultTime" => is_limit(value.trim_start_matches(['+', '-'])),
         "Nice" => value.is_empty() || value.parse::<i64>().is_ok(),
         "Priority" => value.parse::<u32>().is_ok(),

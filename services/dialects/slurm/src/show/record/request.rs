@@ -84,8 +84,6 @@ impl RequestRecord {
         stderr: String::new(),
         stdin: String::new(),
         comment: None,
-        admin_comment: None,
-        extra: None,
         wckey: None,
         network: None,
         burst_buffer: None,
@@ -149,8 +147,6 @@ impl RequestRecord {
             stderr,
             stdin,
             comment: own(of_component::COMMENT),
-            admin_comment: own(of_component::ADMIN_COMMENT),
-            extra: own(of_component::EXTRA),
             wckey: own(of_component::WCKEY),
             network: own(of_component::NETWORK),
             burst_buffer: own(of_component::BURST_BUFFER),
@@ -313,8 +309,7 @@ fn dependencies(
 fn dependency(dependency: &Dependency, standing: &str) -> Option<String> {
     let kind = match dependency.kind {
         DependencyKind::Started => "after",
-        // Slurm has no word for an end that is not the failure of a program.
-        DependencyKind::Ended | DependencyKind::NotFailed => "afterany",
+        DependencyKind::Ended => "afterany",
         DependencyKind::Succeeded => "afterok",
         DependencyKind::Failed => "afternotok",
         DependencyKind::SameIndexSucceeded => "aftercorr",
