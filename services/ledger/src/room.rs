@@ -9,7 +9,8 @@ use nix::sys::{
 };
 use std::{io, num::NonZeroUsize};
 
-/// Address space of the threads of a database, its caches and what it reads at its start. A running ledger has some 2 GiB.
+/// Address space of the threads of a database, its caches and what it reads at its start: `muster up` becomes ready with 2.2 GB
+/// in all and not with 1.8 GB, and has some 0.4 GB before it opens its log.
 const ADDRESS_SPACE: NonZeroUsize = NonZeroUsize::new(3 << 29).unwrap();
 /// Threads of a database.
 const THREADS: usize = 4;
