@@ -50,7 +50,7 @@ pub fn threads(count: usize) -> Result<(), String> {
     refused.map_or(Ok(()), |error| Err(told(error)))
 }
 
-/// What is reserved counts for the limit of address space, and takes no memory.
+/// A reservation counts for the limit of address space, and takes no memory.
 fn address_space() -> io::Result<()> {
     // SAFETY: a new mapping at an address that the kernel chooses touches no other memory; nothing reads or writes it.
     let reserved = unsafe {
