@@ -21,11 +21,10 @@ const THREADS: usize = 4;
 /// Which limit leaves too little, for people.
 pub(crate) fn for_database() -> Result<(), String> {
     address_space().map_err(|error| {
-        let limit = getrlimit(Resource::RLIMIT_AS).map_or_else(|_| "unknown".to_owned(), |(soft, _)| (soft >> 20).to_string());
-        format!(
-            "the storage needs {} MiB more of address space ({error}); the limit of this process (`ulimit -v`) is {limit} MiB",
-            ADDRESS_SPACE.get() >> 20
-        )
+        let limit =
+            getrlimit(Resource::RLIMIT_AS).map_or_else(|_| "unknown".to_owned(), |(soft, _)| (soft >> 20).to_string());
+        let missing = ADDRESS_SPACE.get() >> 20;
+        format!("{missing} MiB more of address space are needed ({error}), and the limit (`ulimit -v`) is {limit} MiB")
     })?;
     threads(THREADS)
 }

@@ -63,6 +63,14 @@ pub enum LogError {
         /// Its form.
         detail: CodecError,
     },
+    /// A limit of this process leaves too little for a database; nothing was opened.
+    #[error("the storage got no memory or no thread for the log in {folder}: {detail}")]
+    NoRoom {
+        /// Its folder.
+        folder: PathBuf,
+        /// The limit, and what is missing.
+        detail: String,
+    },
     /// The operating system or RocksDB refused: disk full, no permission, broken disk.
     #[error("the log in {folder} cannot be {action}: {detail}")]
     Storage {

@@ -61,7 +61,7 @@ fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
 
 /// Whether RocksDB gets what it needs to open a database.
 pub(super) fn check_room(folder: &Path) -> Result<(), LogError> {
-    room::for_database().map_err(|detail| LogError::Storage { folder: folder.to_owned(), action: "opened", detail })
+    room::for_database().map_err(|detail| LogError::NoRoom { folder: folder.to_owned(), detail })
 }
 
 fn known_families(folder: &Path) -> Result<(), LogError> {

@@ -440,25 +440,3 @@ fn completions_and_manual_pages_are_made() {
             || system.read("man/muster-submit.1").contains("Walltime")
     );
 }
-
-/// F19: with too little address space it says so and ends; RocksDB alone would abort, or wait for ever for a lock of its own.
-#[test]
-fn too_little_address_space_is_told() {
-    const MIB: u64 = 1 << 20;
-    let mut told = 0;
-    for limit in [200, 300, 500, 700, 900, 1_100, 1_300, 1_500, 1_800, 2_500] {
-        let mut system = System::stopped();
-        let (deadline, space) = ("--signal=KILL", format!("--as={}", limit * MIB));
-        system.launch_through(&["timeout", deadline, "120", "prlimit", &space], &["--nodes", "1"]);
-        if system.await_ready().starts_with("muster is ready: ") {
-            system.stop();
-            continue;
-        }
-        let status = system.await_end();
-        let log = system.log();
-        assert_eq!(status.code(), Some(1), "{limit} MiB: {status}\n{log}");
-        assert!(log.contains("`ulimit -v`") && !log.contains("panicked"), "{limit} MiB:\n{log}");
-        told += 1;
-    }
-    assert!(told > 0);
-}

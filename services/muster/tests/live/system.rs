@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -148,12 +148,6 @@ impl System {
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("its output can be read");
         line
-    }
-
-    /// How it ended by itself.
-    pub fn await_end(&mut self) -> ExitStatus {
-        let mut process = self.process.take().expect("it was started");
-        process.wait().expect("it is our child")
     }
 
     /// Stops it as a service manager does. Jobs keep running.

@@ -197,13 +197,17 @@ fn a_hang_up_without_a_configuration_file_is_the_end() {
     system.restart(&[]);
 }
 
-/// RocksDB is C++, which used to end with a line of its runtime.
+/// F19: RocksDB is C++, which used to end with a line of its runtime, or to wait without end for a lock of its own.
 #[test]
 fn without_room_for_its_storage_it_says_so() {
-    let system = System::stopped();
-    let Output { status, stderr, .. } = system.shell("ulimit -v 300000; exec muster up --nodes 1");
-    assert!(status == 1 && !stderr.contains("terminate called"), "{status}: {stderr}");
-    assert!(stderr.contains("muster: the storage got no memory or no thread"), "{stderr}");
+    for limit_kib in [200_000, 300_000, 500_000, 700_000, 900_000, 1_100_000, 1_300_000, 1_500_000] {
+        let system = System::stopped();
+        let limited = format!("ulimit -v {limit_kib}; exec timeout --signal=KILL 120 muster up --nodes 1");
+        let Output { status, stderr, .. } = system.shell(&limited);
+        assert!(status == 1 && !stderr.contains("terminate called"), "{limit_kib} KiB, {status}: {stderr}");
+        assert!(stderr.contains("muster: the storage got no memory or no thread"), "{limit_kib} KiB: {stderr}");
+        assert!(stderr.contains("`ulimit -v`"), "{limit_kib} KiB: {stderr}");
+    }
 }
 
 #[test]
