@@ -1,6 +1,6 @@
 //! The first waiting job, and the jobs that overtake it.
 
-use crate::driver::{Cluster, cores, nodes, queued, started};
+use crate::driver::{ABOVE_NORMAL, Cluster, cores, nodes, queued, started};
 use muster_schemas::{JobId, Timestamp, scheduling::SchedulingSettings};
 
 /// The scene of: six dual-core nodes; R has been running on two of them for 5 min, and T waits
@@ -112,6 +112,28 @@ fn running_jobs_grow_before_anybody_goes_around() {
     assert_eq!(started(&plan), [n]);
     assert!(plan.facts[0].backfill);
     assert_eq!((cluster.size(r), cluster.is_running(k)), (6, false));
+}
+
+/// HPC-B-03, HPC-S-03: a run that a waiting job of higher priority could take from grows once that job waits for other nodes, and
+/// still before a job behind both starts.
+#[test]
+fn running_jobs_that_nobody_takes_from_grow_before_jobs_behind_them_start() {
+    let mut cluster = Cluster::new(4, 2, queued());
+    let elsewhere = cluster.wait(cores(2, 2).group("b").priority(ABOVE_NORMAL).minutes(30));
+    let growing = cluster.wait(cores(1, 4).group("a"));
+    let mut plan = cluster.plan();
+    let start = plan.starts.iter_mut().find(|start| start.job == growing).unwrap();
+    start.placement.components[0].shares.truncate(1);
+    cluster.commit(&plan);
+    assert!(cluster.is_running(elsewhere) && cluster.size(growing) == 2);
+    cluster.change_elastic(growing, |run| run.size.wanted = 10);
+    let first = cluster.wait(cores(4, 4).group("b").priority(ABOVE_NORMAL));
+    let behind = cluster.wait(cores(2, 2).group("a").minutes(5));
+    let plan = cluster.go();
+    let [growth] = &plan.growths[..] else { panic!("{:?}", plan.growths) };
+    assert_eq!((growth.job, growth.current, growth.count), (growing, 2, 2));
+    assert_eq!(started(&plan), []);
+    assert!(!cluster.is_running(first) && !cluster.is_running(behind));
 }
 
 /// HPC-S-05: a job that cannot use the same nodes is not behind it; one that can use some of them is.
