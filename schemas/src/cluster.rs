@@ -50,6 +50,32 @@ pub struct QueueSpec {
     pub most_asked: BTreeMap<String, u64>,
     /// How far owners may lengthen the walltimes of their running jobs; `None` means not at all (OAR-G-16).
     pub walltime_increases: Option<WalltimeIncreases>,
+    /// How its running jobs make way for jobs of queues with a higher priority; `None` means not at all.
+    pub makes_way: Option<MakesWay>,
+}
+
+/// How running jobs of a queue make way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MakesWay {
+    /// What happens to them.
+    pub by: WayOut,
+    /// How much longer than other jobs they have between SIGTERM and SIGKILL, in seconds; 0 to 86,400.
+    pub grace_seconds: u32,
+}
+
+/// What happens to a running job that makes way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WayOut {
+    /// It is put back into the queue if it may be, and otherwise cancelled.
+    #[default]
+    Requeue,
+    /// It is cancelled.
+    Cancel,
+    /// It is suspended until the other job gives its cores back. It keeps its memory, GPUs and licences. A list of tasks,
+    /// and a job inside a planning domain, is put back as with `requeue`.
+    Suspend,
 }
 
 /// What jobs ask for, as the limits of queues name it: amounts over all nodes, seconds, bytes.
@@ -89,6 +115,7 @@ impl Default for QueueSpec {
             least_asked: BTreeMap::new(),
             most_asked: BTreeMap::new(),
             walltime_increases: None,
+            makes_way: None,
         }
     }
 }

@@ -500,6 +500,8 @@ pub enum Command {
     NodeLoadMeasured {
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+        /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+        system_percent: Option<u32>,
     },
     /// A node that no order reaches comes into the cluster: its agent asks for work. The node itself, if the settings let
     /// agents make their nodes.
@@ -523,6 +525,15 @@ pub enum Command {
     HandOver {
         /// The name of the ledger that leads next; any other if it is `None`.
         to: Option<String>,
+    },
+    /// Give a running step another time limit. The job's owner.
+    SetStepWalltime {
+        /// The job.
+        job: JobId,
+        /// The step, which [`Command::LaunchStep`] launched.
+        step: StepId,
+        /// How long it may run from its start, in seconds; `None` means as long as its job.
+        walltime_seconds: Option<u64>,
     },
 }
 

@@ -234,6 +234,9 @@ pub enum DependencyKind {
     Count(u32),
     /// It is running now.
     Running,
+    /// It has ended, and not because its program failed: it ended successfully, or something else ended it or kept it from
+    /// running (OAR-D-04).
+    NotFailed,
 }
 
 /// Holds that keep a job from starting until somebody releases them. Several can be set at once.

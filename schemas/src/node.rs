@@ -142,6 +142,15 @@ pub enum NodeOrder {
         /// The record with which the copying began.
         copy: Sequence,
     },
+    /// The step may run this long, counted from its start.
+    SetStepWalltime {
+        /// The part of the run.
+        part: PartId,
+        /// The step.
+        step: StepId,
+        /// In seconds; `None` means no limit of its own.
+        walltime_seconds: Option<u64>,
+    },
 }
 
 /// An order with parts named by hash.
@@ -313,6 +322,8 @@ pub struct NodeLoad {
     pub millionths: u64,
     /// When it was measured.
     pub at: Timestamp,
+    /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+    pub system_percent: Option<u32>,
 }
 
 /// A load in millionths, as people write it: with two digits behind the point.

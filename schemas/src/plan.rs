@@ -4,11 +4,11 @@ use crate::{
     event::{ShrinkReason, WaitingJob},
     ids::{JobId, NodeId, Sequence},
     job::WaitReason,
-    resources::{NodeFilter, Placement},
+    resources::{IndexSet, NodeFilter, Placement},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 /// An advance reservation: nodes that serve only some jobs for a time. A job that names it runs in it.
@@ -29,6 +29,12 @@ pub struct ReservationSpec {
     /// Accounts whose jobs may run in it.
     #[serde(default)]
     pub accounts: Vec<String>,
+    /// After this many seconds it begins again, each time; 0 means that it does not repeat. At least its own length.
+    #[serde(default)]
+    pub repeats_after_seconds: u64,
+    /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// The nodes of a reservation.
@@ -185,6 +191,27 @@ pub struct RoutePromise {
     pub start: Timestamp,
 }
 
+/// Until when the rules of the usual hours are lifted for a queue of a policy with routes (PBS-P-11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueLift {
+    /// The queue.
+    pub queue: String,
+    /// The moment from which they hold again.
+    pub until: Timestamp,
+}
+
+/// The units of a machine that a run has, by their numbers (PBS-P-18).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunUnits {
+    /// The job or task.
+    pub job: JobId,
+    /// The machine.
+    pub machine: String,
+    /// The numbers, from 0.
+    #[schema(value_type = String, example = "0-3,8")]
+    pub units: IndexSet,
+}
+
 /// A planner's proposal: starts, and facts about waiting jobs that differ from the known ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
@@ -231,6 +258,10 @@ pub struct ProposedPlan {
     pub promised: Option<Vec<RoutePromise>>,
     /// The cycle that made it, under planning by turns. The ledger fills in its numbers and how many jobs it started.
     pub cycle: Option<Box<PlanCycle>>,
+    /// All queues for which the rules of the usual hours are lifted, if they are not those that are known (PBS-P-11).
+    pub lifted: Option<Vec<QueueLift>>,
+    /// The units of jobs of `starts` on machines whose units have numbers (PBS-P-18).
+    pub units: Vec<RunUnits>,
 }
 
 /// A cycle of planning by turns (PBS-C-11). A cycle that neither starts a job nor has anything new to say leaves only its number:
@@ -351,6 +382,10 @@ pub struct PlanRecord {
     pub promised: Option<Vec<RoutePromise>>,
     /// The cycle, under planning by turns (PBS-C-11).
     pub cycle: Option<Box<PlanCycle>>,
+    /// All queues for which the rules of the usual hours are lifted, if they changed (PBS-P-11).
+    pub lifted: Option<Vec<QueueLift>>,
+    /// The units of started jobs on machines whose units have numbers (PBS-P-18).
+    pub units: Vec<RunUnits>,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.

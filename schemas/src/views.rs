@@ -15,7 +15,7 @@ pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
     ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
-    StepTerminalRequest, StepsPage,
+    StepTerminalRequest, StepWalltimeRequest, StepsPage,
 };
 pub use timetable::*;
 
@@ -590,6 +590,10 @@ pub struct JobDetail {
     /// More walltime that its run was granted or still wants (OAR-G-16).
     #[serde(default)]
     pub increase: Option<WalltimeAsked>,
+    /// How far the account and the owner of a waiting job are above their targets, in millionths, if the policy compares them
+    /// (OAR-Q-12).
+    #[serde(default)]
+    pub use_share_millionths: Option<i64>,
 }
 
 /// The state of a dependency.

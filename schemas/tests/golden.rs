@@ -197,6 +197,8 @@ fn reservation() -> ReservationSpec {
         },
         users: vec!["ada".into()],
         accounts: vec!["physics".into()],
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     }
 }
 
@@ -221,6 +223,8 @@ fn plan(placement: &Placement) -> PlanRecord {
         external: true,
         promised: None,
         cycle: None,
+        lifted: None,
+        units: Vec::new(),
     }
 }
 
@@ -364,7 +368,7 @@ fn events() -> Vec<Event> {
         sources: vec![PolicySource { name: "sched_config".into(), sha256: "0".repeat(64) }],
         mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
     });
-    events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
+    events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000, system_percent: None });
     events.extend(power::events(&fixture));
     events.push(program_cycled());
     events.push(Event::LogRestored {
@@ -376,6 +380,7 @@ fn events() -> Vec<Event> {
     });
     events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events.push(Event::LedgerHandsOver { ledger: "head2".into(), to: Some("head3".into()) });
+    events.push(Event::StepWalltimeSet { job: task, run, step: StepId(3), walltime_seconds: Some(90) });
     events
 }
 

@@ -22,6 +22,7 @@ mod node;
 mod pauses;
 mod planner;
 mod runner;
+mod script;
 mod tasks;
 mod truth;
 mod user;
@@ -46,6 +47,7 @@ use node::NodeHost;
 use planner::PlannerHost;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use runner::RunnerHost;
+use script::HostileScript;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use truth::Truth;
 use user::UserHost;
@@ -63,11 +65,13 @@ pub struct Options {
     pub runners: usize,
     /// Whether users mostly submit jobs with several components, and act on single ones.
     pub components: bool,
+    /// Whether a scheduling program plans that does what programs must not do.
+    pub hostile_script: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0, components: false }
+        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0, components: false, hostile_script: false }
     }
 }
 
@@ -106,6 +110,8 @@ pub struct Report {
     pub requeued: u64,
     /// Stops that hit a chain of filters.
     pub kills: Kills,
+    /// Cycles that a hostile scheduling program has harmed.
+    pub misdeeds: u64,
 }
 
 impl Report {
@@ -127,6 +133,7 @@ impl Report {
         self.ended_alone += other.ended_alone;
         self.requeued += other.requeued;
         self.kills.add(other.kills);
+        self.misdeeds += other.misdeeds;
     }
 }
 
@@ -209,6 +216,8 @@ struct World {
     nodes: Vec<NodeHost>,
     users: Vec<UserHost>,
     runners: Vec<RunnerHost>,
+    /// What plans in place of the planner, as long as there is trouble.
+    script: Option<HostileScript>,
     /// The work queue of filters: calls that no runner has taken.
     queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
@@ -273,6 +282,7 @@ impl World {
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
             users: (0..options.users).map(|number| UserHost::new(number, options.components)).collect(),
             runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
+            script: options.hostile_script.then(HostileScript::default),
             queue: BTreeMap::new(),
             truth: Truth::default(),
             troubled: true,
@@ -532,10 +542,19 @@ impl World {
             self.send(Parcel::WantsReplay { from });
         }
         if let Some(command) = self.planner.plan(self.agenda.now)? {
-            let id = self.fresh_id();
-            self.planner.outstanding = Some(id);
-            let envelope = CommandEnvelope { id, actor: Actor::Planner, trace: TraceContext::default(), command };
-            self.ask(Party::Planner, envelope);
+            let commands = match &mut self.script {
+                Some(script) if self.troubled => script.answers(command, self.truth.state(), &mut self.random),
+                _ => vec![command],
+            };
+            if commands.is_empty() {
+                self.planner.looks_again(self.agenda.now + SECOND);
+            }
+            for command in commands {
+                let id = self.fresh_id();
+                self.planner.outstanding = Some(id);
+                let envelope = CommandEnvelope { id, actor: Actor::Planner, trace: TraceContext::default(), command };
+                self.ask(Party::Planner, envelope);
+            }
         }
         if let Some(wake) = self.planner.wake()
             && self.planner_wakes_at != Some(wake)
@@ -687,6 +706,7 @@ impl World {
             shared: self.truth.components().shared,
             ended_alone: self.truth.components().ended_alone,
             requeued: self.truth.components().requeued,
+            misdeeds: self.script.as_ref().map_or(0, |script| script.misdeeds),
             ..self.report
         }
     }

@@ -121,3 +121,18 @@ fn jobs_of_several_components_keep_every_promise_under_faults() {
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
     }
 }
+
+/// A scheduling program that answers late, twice, with nonsense or not at all, and starts jobs that do not exist, that run or
+/// are over, breaks no promise: nothing is started twice, and every job comes to its end once the program plans well
+/// (PBS-X-23, PBS-X-24).
+#[test]
+fn a_hostile_scheduling_program_breaks_no_promise() {
+    let seeds = seeds(0, FILTER_SEEDS_PER_PART);
+    let count = seeds.end - seeds.start;
+    let total = simulate(seeds, Options { hostile_script: true, ..Options::default() });
+    if count >= FILTER_SEEDS_PER_PART {
+        assert!(total.misdeeds > 5 * count, "too little was done wrong: {total:?}");
+        assert!(total.starts > 10 * count, "too few runs were started: {total:?}");
+        assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
+    }
+}

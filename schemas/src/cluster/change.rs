@@ -1,6 +1,6 @@
 //! The part of the configuration that a file or a request names, and how the rest is filled in.
 
-use super::{ClusterConfig, ClusterSettings, QueueSpec, Route};
+use super::{ClusterConfig, ClusterSettings, MakesWay, QueueSpec, Route};
 use crate::{
     accounts::AccountSettings,
     energy::EnergySettings,
@@ -88,6 +88,7 @@ pub struct QueueSpecChange {
     pub least_asked: Option<BTreeMap<String, u64>>,
     pub most_asked: Option<BTreeMap<String, u64>>,
     pub walltime_increases: Option<WalltimeIncreases>,
+    pub makes_way: Option<MakesWay>,
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -213,6 +214,7 @@ impl QueueSpecChange {
             least_asked: named.least_asked.unwrap_or(base.least_asked),
             most_asked: named.most_asked.unwrap_or(base.most_asked),
             walltime_increases: named.walltime_increases.or(base.walltime_increases),
+            makes_way: named.makes_way.or(base.makes_way),
         }
     }
 }
@@ -295,6 +297,7 @@ impl From<QueueSpec> for QueueSpecChange {
             least_asked: Some(queue.least_asked),
             most_asked: Some(queue.most_asked),
             walltime_increases: queue.walltime_increases,
+            makes_way: queue.makes_way,
         }
     }
 }

@@ -1389,9 +1389,15 @@ macro_rules! event_table {
         node: NodeId,
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+        /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+        system_percent: Option<u32>,
     }
     is "node" "load_measured", of [], plan Never, replay Happens, concerns [],
-    public Node(NodeLoadMeasured { node: name_of(names, *node), load_millionths: *load_millionths });
+    public Node(NodeLoadMeasured {
+        node: name_of(names, *node),
+        load_millionths: *load_millionths,
+        system_percent: *system_percent,
+    });
 
     /// An operator asked for nodes to sleep or to wake (OAR-E-09). It is ordered as soon as nothing keeps them from it.
     PowerAsked {
@@ -1510,6 +1516,20 @@ macro_rules! event_table {
     }
     is "ledger" "hands_over", of [], plan Never, replay Left, concerns [],
     public Cluster(LedgerHandsOver { ledger: ledger.clone(), to: to.clone() });
+
+    /// A running step got another time limit.
+    StepWalltimeSet {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// How long it may run from its start, in seconds; `None` means as long as its job.
+        walltime_seconds: Option<u64>,
+    }
+    is "step" "walltime_set", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
+    public Step(StepWalltimeSet { job: *job, run: *run, step: *step, walltime_seconds: *walltime_seconds });
 
     } };
 }

@@ -41,6 +41,8 @@ pub struct Routes {
     pub enforces_allocations: bool,
     /// Promises to jobs that cannot start.
     pub reservations: Reservations,
+    /// The groups that have used more than their allocation, by their numbers, in their order (PBS-P-03).
+    pub over_allocation: Vec<u32>,
 }
 
 /// A queue whose jobs start in other queues.
@@ -177,6 +179,8 @@ pub struct Owners {
     pub charge: u64,
     /// The part of an owner's use that is left after a day, in millionths; `None` means all (PBS-P-09).
     pub left_after_day_millionths: Option<u32>,
+    /// The same for owners in groups that have used more than their allocation; `None` means no other part.
+    pub over_left_after_day_millionths: Option<u32>,
 }
 
 /// What jobs may use of the usual hours.

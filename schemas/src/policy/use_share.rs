@@ -84,6 +84,22 @@ impl UseSums {
         other.asked_by_users.iter().for_each(|(of, asked)| add(&mut self.asked_by_users, of.clone(), *asked));
     }
 
+    /// The sums that matter to a job of this account and owner.
+    #[must_use]
+    pub fn of(&self, account: Option<&str>, user: &str) -> Self {
+        let account = account.unwrap_or(NO_ACCOUNT);
+        let only = |sums: &BTreeMap<Arc<str>, u64>, of: &str| {
+            sums.get_key_value(of).map(|(of, sum)| (of.clone(), *sum)).into_iter().collect()
+        };
+        Self {
+            used: self.used,
+            asked: self.asked,
+            used_by_accounts: only(&self.used_by_accounts, account),
+            used_by_users: only(&self.used_by_users, user),
+            asked_by_users: only(&self.asked_by_users, user),
+        }
+    }
+
     /// How far a job's account and owner are above their targets (OAR-Q-12). Empty sums count as 1.
     pub fn value(&self, rule: &UseShare, account: Option<&str>, user: &str) -> f64 {
         let account = account.unwrap_or(NO_ACCOUNT);
@@ -138,6 +154,8 @@ mod tests {
         let rule = UseShare { user_targets, ..UseShare::default() };
         let shown = |user| format!("{:.3}", sums.value(&rule, None, user));
         assert_eq!(["ann", "bob", "carl"].map(shown), ["1.000", "-0.400", "0.000"]);
+        let of_job = |user| format!("{:.3}", sums.of(None, user).value(&rule, None, user));
+        assert_eq!(["ann", "bob", "carl"].map(of_job), ["1.000", "-0.400", "0.000"]);
         let account_targets = [("bio".to_owned(), 50)].into();
         let of_accounts = UseShare { account_percent: 100, user_percent: 0, asked_percent: 0, account_targets, ..rule };
         sums.add(&"ann".into(), Some(&"bio".into()), 1000, 0);

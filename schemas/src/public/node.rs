@@ -112,6 +112,8 @@ public_events! { NodeData
         node: String,
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+        /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
+        system_percent: Option<u32>,
     }
     says |data, f| write!(f, "node {} has a load of {}", data.node, load_text(data.load_millionths));
 

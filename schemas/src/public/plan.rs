@@ -9,7 +9,10 @@ use super::{
 use crate::{
     cycle::ProgramCycle,
     ids::{JobId, RunId, Sequence},
-    plan::{BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
+    plan::{
+        BackfillPass, ComponentMode, PlanCycle, PlanRecord, PlannedComponent, PlannedComponents, QueueLift,
+        ReservationSpec, RunUnits,
+    },
     policy::{Policy, PolicySource},
     time::Timestamp,
     views::ReasonView,
@@ -95,6 +98,10 @@ public_events! { PlanData
         jobs: Vec<PlannedJob>,
         /// The cycle that made it, under planning by turns.
         cycle: Option<Box<PlanCycle>>,
+        /// All queues for which the rules of the usual hours are lifted, if they changed.
+        lifted: Option<Vec<QueueLift>>,
+        /// The units of started jobs on machines whose units have numbers.
+        units: Vec<RunUnits>,
     }
     says |data, f| write!(
         f,
@@ -247,6 +254,8 @@ pub(super) fn planned(plan: &PlanRecord) -> PlanMade {
         predictions: plan.predictions.len() as u64,
         jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
         cycle: plan.cycle.clone(),
+        lifted: plan.lifted.clone(),
+        units: plan.units.clone(),
     }
 }
 

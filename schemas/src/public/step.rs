@@ -56,6 +56,22 @@ public_events! { StepData
         write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
     };
 
+    /// A running step got another time limit.
+    "step" "walltime_set" StepWalltimeSet about job {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// How long it may run from its start, in seconds; `null` means as long as its job.
+        walltime_seconds: Option<u64>,
+    }
+    says |data, f| match data.walltime_seconds {
+        Some(seconds) => write!(f, "step {} of job {} may run for {seconds} s", data.step, data.job),
+        None => write!(f, "step {} of job {} may run as long as its job", data.step, data.job),
+    };
+
     /// A step, or the part of it in one component, is being ended.
     "step" "stopping" StepStopping about job {
         /// The job.

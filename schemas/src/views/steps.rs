@@ -131,6 +131,14 @@ pub struct StepSignalRequest {
     pub component: Option<u32>,
 }
 
+/// Another time limit for a running step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepWalltimeRequest {
+    /// How long it may run from its start, in seconds; without it as long as its job.
+    pub walltime_seconds: Option<u64>,
+}
+
 /// The end of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -175,7 +175,7 @@ pub fn parse_after(text: &str) -> Result<Vec<Vec<Dependency>>, String> {
 }
 
 fn parse_dependency(text: &str) -> Result<Vec<Dependency>, String> {
-    const KINDS: &str = "started, ended, ok, failed, same-index, running or singleton";
+    const KINDS: &str = "started, ended, ok, failed, not-failed, same-index, running or singleton";
     if text == "singleton" {
         return Ok(vec![Dependency { kind: DependencyKind::Singleton, job: None, delay_seconds: 0 }]);
     }
@@ -186,6 +186,7 @@ fn parse_dependency(text: &str) -> Result<Vec<Dependency>, String> {
         "ended" | "afterany" => DependencyKind::Ended,
         "ok" | "succeeded" | "afterok" => DependencyKind::Succeeded,
         "failed" | "notok" | "afternotok" => DependencyKind::Failed,
+        "not-failed" => DependencyKind::NotFailed,
         "same-index" | "aftercorr" => DependencyKind::SameIndexSucceeded,
         "running" => DependencyKind::Running,
         _ => return Err(format!("`{}` is not a kind of dependency: {KINDS}", shorten(kind))),

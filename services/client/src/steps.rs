@@ -9,7 +9,7 @@ use muster_schemas::{
     steps::{StepSpec, TerminalSize},
     views::{
         CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepSignalRequest,
-        StepTerminalRequest, StepsPage,
+        StepTerminalRequest, StepWalltimeRequest, StepsPage,
     },
 };
 use std::time::{Duration, Instant};
@@ -90,6 +90,20 @@ impl Client {
         request: &StepSignalRequest,
     ) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", &format!("/v1/jobs/{job}/steps/{step}/signal"), request)
+    }
+
+    /// Gives a running step another time limit.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_step_walltime(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        step: StepId,
+        request: &StepWalltimeRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/{step}/walltime"), request)
     }
 
     /// Ends a step.

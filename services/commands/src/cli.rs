@@ -356,9 +356,9 @@ pub struct RunOptions {
     #[arg(short = 'i', long, value_name = "FILE")]
     pub input: Option<String>,
     /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for; PMIx, as Open MPI is
-    /// built for; or not at all
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
-    pub mpi: MpiKind,
+    /// built for; or not at all [default: SLURM_MPI_TYPE, else mpi_default of the site]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub mpi: Option<MpiKind>,
     /// What the tasks are bound to.
     #[command(flatten)]
     pub bind: BindOptions,

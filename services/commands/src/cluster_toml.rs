@@ -3,7 +3,7 @@
 use crate::{energy_toml, values};
 use muster_schemas::{
     accounts::AccountSettings,
-    cluster::{ClusterConfig, ClusterSettings, QueueSpec, Route},
+    cluster::{ClusterConfig, ClusterSettings, MakesWay, QueueSpec, Route, WayOut},
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
     walltimes::WalltimeIncreases,
@@ -179,6 +179,7 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
         least_asked,
         most_asked,
         walltime_increases,
+        makes_way,
     } = queue;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "priority = {priority}");
@@ -202,6 +203,14 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
     }
     if let Some(rule) = walltime_increases {
         write_increases(text, rule);
+    }
+    if let Some(MakesWay { by, grace_seconds }) = makes_way {
+        let by = match by {
+            WayOut::Requeue => "requeue",
+            WayOut::Cancel => "cancel",
+            WayOut::Suspend => "suspend",
+        };
+        let _ = writeln!(text, "makes_way = {{ by = \"{by}\", grace_seconds = {grace_seconds} }}");
     }
     for (key, limits) in [("least_asked", least_asked), ("most_asked", most_asked)] {
         if !limits.is_empty() {

@@ -11,6 +11,7 @@ mod ledgers;
 mod lists;
 mod logs;
 mod manual;
+mod mpi;
 mod overview;
 mod plan;
 mod quota;

@@ -88,7 +88,7 @@ pub struct JobOptions {
     #[arg(long, value_name = "TEXT", help_heading = "Job")]
     pub comment: Option<String>,
 
-    /// Wait for other jobs: `KIND:ID[:ID]`, KIND one of started, ended, ok, failed, same-index, running; or `singleton`
+    /// Wait for other jobs: `KIND:ID[:ID]`, KIND one of started, ended, ok, failed, not-failed, same-index, running; or `singleton`
     #[arg(long, value_name = "CONDITION", value_parser = parse_after, help_heading = "When it starts")]
     pub after: Vec<DependencyGroups>,
     /// Hold it until it is released

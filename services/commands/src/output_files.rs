@@ -71,6 +71,7 @@ mod tests {
             cancels: Vec::new(),
             dependencies: Vec::new(),
             increase: None,
+            use_share_millionths: None,
         }
     }
 

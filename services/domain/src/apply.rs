@@ -9,7 +9,10 @@ use crate::{
     runs::Suspension,
     state::{Reign, State},
 };
-use muster_schemas::event::{Event, Record};
+use muster_schemas::{
+    event::{Event, Record},
+    node::NodeLoad,
+};
 
 impl State {
     /// The state after one more record.
@@ -48,7 +51,10 @@ impl State {
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
             Event::NodeResumed { node } => self.node_drained(*node, None),
             Event::NodeGpusChecked { node, faults } => self.node_gpus_checked(*node, faults),
-            Event::NodeLoadMeasured { node, load_millionths } => self.node_load_measured(*node, *load_millionths, now),
+            Event::NodeLoadMeasured { node, load_millionths, system_percent } => {
+                let load = NodeLoad { millionths: *load_millionths, at: now, system_percent: *system_percent };
+                self.node_load_measured(*node, load);
+            }
             Event::JobSubmitted { job, owner, spec, intake: None } => self.job_submitted(*job, owner, spec, record),
             Event::JobSubmitted { job, owner, spec, intake: Some(intake) } => {
                 self.job_received(*job, owner, spec, intake, record);
@@ -150,9 +156,10 @@ impl State {
             | Event::RunShrunk { .. }
             | Event::TaskStarted { .. }
             | Event::TasksStopping { .. } => self.tasks_changed(record),
-            Event::StepLaunched { .. } | Event::StepStopping { .. } | Event::JobKept { .. } => {
-                self.clients_changed(record)
-            }
+            Event::StepLaunched { .. }
+            | Event::StepStopping { .. }
+            | Event::StepWalltimeSet { .. }
+            | Event::JobKept { .. } => self.clients_changed(record),
             Event::ComponentHeld { .. }
             | Event::ComponentReleased { .. }
             | Event::ComponentStopping { .. }

@@ -85,7 +85,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             steps::decide::ended(&access, part, step, exit, statuses)
         }
         Command::NodeGpusChecked { report } => nodes::decide::gpus_checked(&access, &report),
-        Command::NodeLoadMeasured { load_millionths } => nodes::decide::load_measured(&access, load_millionths, now),
+        Command::NodeLoadMeasured { load_millionths, system_percent } => {
+            nodes::decide::load_measured(&access, load_millionths, system_percent, now)
+        }
         Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;
@@ -117,6 +119,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::PlannerHello => planning::decide::planner_hello(&access),
         Command::NoteCycle { cycle } => planning::decide::note_cycle(&access, *cycle),
         Command::LaunchStep { job, spec } => launch::launch(&access, job, *spec),
+        Command::SetStepWalltime { job, step, walltime_seconds } => {
+            launch::set_walltime(&access, job, step, walltime_seconds)
+        }
         Command::SignalStep { job, step, component, signal } => launch::signal(&access, job, step, component, signal),
         Command::EndStep { job, step, component, is_forced } => launch::end(&access, job, step, component, is_forced),
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),

@@ -7,4 +7,4 @@ pub(crate) mod invariants;
 mod state;
 pub(crate) mod validate;
 
-pub use state::{Condition, ConditionStatus};
+pub use state::{Awaited, Condition, ConditionStatus};

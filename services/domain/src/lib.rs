@@ -23,6 +23,7 @@ pub mod notify;
 pub mod orders;
 pub mod planning;
 pub mod power;
+mod preemption;
 pub mod quotas;
 pub mod requests;
 pub mod reservations;

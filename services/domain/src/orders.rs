@@ -67,6 +67,11 @@ fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>>
                 steps::orders::stop(state, run, *step, launched, (part, inside))
             })
         }
+        Event::StepWalltimeSet { run, step, .. } => {
+            steps::orders::to_parts(state, *run, *step, None, |_, launched, _, part| {
+                Some(steps::orders::set_walltime(*step, launched, part))
+            })
+        }
         Event::StepSignalled { run, step, component, signal, .. } => {
             let order = |part| OrderSeed::SignalStep { part, step: *step, signal: *signal };
             match *step {
@@ -130,7 +135,7 @@ fn stop_for(state: &State, run: &Run, part: PartId, reason: StopReason) -> Order
     let grace_seconds = match reason {
         StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
         StopReason::Preempted => {
-            let more = state.job(run.job).map_or(0, |job| state.accounts().preemption_grace_seconds(job));
+            let more = state.job(run.job).map_or(0, |job| state.preemption_grace_seconds(job));
             kill_grace(state, run).saturating_add(more)
         }
         _ => kill_grace(state, run),
@@ -165,6 +170,15 @@ fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(Nod
         return Some((node, order?));
     }
     Some((node, launch_step(state, run, state.part_id(run, run.part(node)?), step)?))
+}
+
+/// The time limit of a part of a step, if its launch may have been ordered with another.
+fn step_walltime(state: &State, run: &Run, step: StepId, at: usize) -> Option<OrderSeed> {
+    run.steps.get(&step)?.parts.get(at).filter(|part| part.exit.is_none())?;
+    let launched = state.step(run.id, step).filter(|launched| launched.walltime_changed)?;
+    let share = &launched.parts.get(at)?.share;
+    let inside = state.part_id_at(run, share.node, share.component);
+    Some(steps::orders::set_walltime(step, launched, inside))
 }
 
 fn launch_step(state: &State, run: &Run, part: PartId, step: StepId) -> Option<OrderSeed> {
@@ -253,6 +267,7 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
     for step in run.steps.keys() {
         let at = run.step_position(*step, part);
         orders.extend(at.and_then(|at| step_launch(state, run, *step, at)).map(|(_, order)| order));
+        orders.extend(at.and_then(|at| step_walltime(state, run, *step, at)));
     }
     orders
 }

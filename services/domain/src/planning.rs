@@ -14,6 +14,6 @@ mod window_charges;
 mod window_use;
 
 pub(crate) use routing::Routing;
-pub(crate) use share_use::ShareUse;
+pub use share_use::ShareUse;
 pub use state::BackfillPasses;
 pub(crate) use window_use::WindowUse;

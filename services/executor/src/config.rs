@@ -1,6 +1,7 @@
 //! The executor's configuration.
 
 use crate::{
+    cleaning::Cleaning,
     containment::ContainmentMode,
     copies::Copier,
     gpus::GpuDevice,
@@ -49,6 +50,13 @@ pub struct Config {
     pub prolog: Option<PathBuf>,
     /// The site's program after the last process of a job on this node; absolute. Default: none.
     pub epilog: Option<PathBuf>,
+    /// The site's program before the command of a job, on the job's first node only, with arguments; absolute. Default: none.
+    pub job_prolog: Option<PathBuf>,
+    /// The site's program after the command of a job, on the job's first node only, with arguments; absolute. Default: none.
+    pub job_epilog: Option<PathBuf>,
+    /// The site's program that suspends the processes of a job and lets them continue, in place of muster's own way; absolute.
+    /// Default: none.
+    pub suspend_program: Option<PathBuf>,
     /// The site's program that checks whether this node is healthy; absolute. Default: none.
     pub health_check_program: Option<PathBuf>,
     /// From one check to the next; 1 to 86,400. Default: 300.
@@ -58,6 +66,11 @@ pub struct Config {
     /// How long one of them may take; 1 to 3,600, and well below the cluster's `launch_timeout_seconds`, because a prolog is
     /// part of the launch. Default: 30.
     pub site_program_timeout_seconds: u32,
+    /// The folders in which the files of a user are removed when the user's last job has left this node, and with them what
+    /// processes share; absolute. Default: none.
+    pub cleaned_folders: Vec<PathBuf>,
+    /// How long processes of a job are killed again and again before the node is given up; 1 to 3,600. Default: 60.
+    pub unkillable_seconds: u32,
     /// The program that copies files of jobs from and to other hosts, with its first words; it gets two more, from and to, of
     /// which one is `HOST:PATH`. Default: `scp -Brp --`.
     pub copy_command: Vec<String>,
@@ -65,6 +78,9 @@ pub struct Config {
     pub load_interval_seconds: u32,
     /// The file whose first word is the load of the node. Default: `/proc/loadavg`.
     pub load_file: PathBuf,
+    /// The file whose first line has the times that the processors of the node were busy, as that of `/proc/stat`: of the system's
+    /// own part policies with a limit on system time know. Default: `/proc/stat`.
+    pub stat_file: PathBuf,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -86,13 +102,19 @@ impl Default for Config {
             container_runtime: RuntimeChoice::Auto,
             prolog: None,
             epilog: None,
+            job_prolog: None,
+            job_epilog: None,
+            suspend_program: None,
             health_check_program: None,
             health_check_interval_seconds: 300,
             site_program_account: "nobody".into(),
             site_program_timeout_seconds: 30,
+            cleaned_folders: Vec::new(),
+            unkillable_seconds: 60,
             copy_command: ["scp", "-Brp", "--"].map(str::to_owned).to_vec(),
             load_interval_seconds: 0,
             load_file: "/proc/loadavg".into(),
+            stat_file: "/proc/stat".into(),
             shim_program: None,
         }
     }
@@ -126,15 +148,20 @@ impl Config {
             "`health_check_interval_seconds` is {interval}, not 1 to 86400"
         );
         anyhow::ensure!((1..=3_600).contains(&most), "`site_program_timeout_seconds` is {most}, not 1 to 3600");
-        for (key, program) in
-            [("prolog", &self.prolog), ("epilog", &self.epilog), ("health_check_program", &self.health_check_program)]
-        {
+        for (key, program) in self.programs() {
             let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
             anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
         }
+        for folder in &self.cleaned_folders {
+            let is_meant = folder.is_absolute() && folder.parent().is_some();
+            anyhow::ensure!(is_meant, "`cleaned_folders`: {} is not an absolute path of a folder", folder.display());
+        }
+        let most = self.unkillable_seconds;
+        anyhow::ensure!((1..=3600).contains(&most), "`unkillable_seconds` is {most}, not 1 to 3600");
         let interval = self.load_interval_seconds;
         anyhow::ensure!((0..=3600).contains(&interval), "`load_interval_seconds` is {interval}, not 0 to 3600");
         anyhow::ensure!(self.load_file.is_absolute(), "`load_file` is not an absolute path");
+        anyhow::ensure!(self.stat_file.is_absolute(), "`stat_file` is not an absolute path");
         anyhow::ensure!(!self.copy_command.is_empty(), "`copy_command` is empty, and must name a program");
         self.configured_gpus().map(drop)
     }
@@ -156,12 +183,29 @@ impl Config {
         Copier { node: self.node.clone(), names, command: self.copy_command.clone() }
     }
 
+    /// The programs of the site by their keys.
+    fn programs(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+        [
+            ("prolog", &self.prolog),
+            ("epilog", &self.epilog),
+            ("job_prolog", &self.job_prolog),
+            ("job_epilog", &self.job_epilog),
+            ("suspend_program", &self.suspend_program),
+            ("health_check_program", &self.health_check_program),
+        ]
+    }
+
+    /// The work on this node once a job is over.
+    pub fn cleaning(&self) -> Cleaning {
+        Cleaning { unkillable_seconds: self.unkillable_seconds, folders: self.cleaned_folders.clone() }
+    }
+
     /// The programs of the site, if there are any.
     ///
     /// # Errors
     /// Their account does not exist.
     pub fn site_programs(&self) -> anyhow::Result<Option<SitePrograms>> {
-        if self.prolog.is_none() && self.epilog.is_none() && self.health_check_program.is_none() {
+        if self.programs().iter().all(|(_, program)| program.is_none()) {
             return Ok(None);
         }
         let account = site::account(&self.site_program_account)
@@ -172,6 +216,9 @@ impl Config {
             health_check: self.health_check_program.clone(),
             account,
             timeout_seconds: self.site_program_timeout_seconds,
+            job_prolog: self.job_prolog.clone(),
+            job_epilog: self.job_epilog.clone(),
+            suspend_program: self.suspend_program.clone(),
         }))
     }
 }

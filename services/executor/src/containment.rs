@@ -30,7 +30,7 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The variable that ties processes to a run of one spool, even after they have left its process tree.
@@ -504,15 +504,18 @@ impl Containment {
         self.memory.as_ref().map_or(0, Group::oom_kills)
     }
 
-    /// Ends all processes of the run and removes its groups. Returns when they are gone, however long a process that
-    /// hangs in the kernel takes. `reap` is called repeatedly to collect dead children. Without groups there is nothing
-    /// to do here.
-    pub fn end(&self, mut reap: impl FnMut()) {
+    /// Ends all processes of the run and removes its groups. Returns when they are gone, or at the deadline, whether they
+    /// are gone: a process that hangs in the kernel can take for ever. `reap` is called repeatedly to collect dead
+    /// children. Without groups there is nothing to do here.
+    pub fn end(&self, deadline: Option<Instant>, mut reap: impl FnMut()) -> bool {
         let mut pause = Duration::from_micros(200);
         loop {
             reap();
             if self.try_remove() {
-                break;
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
             }
             self.kill();
             std::thread::sleep(pause);
@@ -520,17 +523,21 @@ impl Containment {
         }
     }
 
-    /// Without groups: ends the processes that carry the run's marker in their environment.
-    pub fn end_marked(&self, mut reap: impl FnMut()) {
+    /// Without groups: ends the processes that carry the run's marker in their environment. Returns whether they are gone,
+    /// at the deadline at the latest.
+    pub fn end_marked(&self, deadline: Option<Instant>, mut reap: impl FnMut()) -> bool {
         if self.has_groups() {
-            return;
+            return true;
         }
         let variable = [format!("{}={}", MARKER, self.marker)];
         let mut pause = Duration::from_micros(200);
         loop {
             let marked = processes::marked(&variable);
             if marked.is_empty() {
-                return;
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
             }
             processes::signal_all(&marked, libc::SIGKILL);
             std::thread::sleep(pause);

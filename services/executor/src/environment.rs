@@ -95,10 +95,11 @@ fn forget_management(variables: &mut BTreeMap<String, String>) {
 }
 
 /// Where launchers of parallel programs look for the nodes of a job, and for the program that reaches them: Open MPI 4
-/// (`OMPI_`), Open MPI 5 (`PRTE_`), MPICH and its relatives (`HYDRA_`). What the submitter has set stays (SL-W-07).
-pub fn add_launcher(variables: &mut BTreeMap<String, String>, rsh: &Path) {
+/// (`OMPI_`), Open MPI 5 (`PRTE_`), MPICH and its relatives (`HYDRA_`). `nodes` is the variable with the file of nodes. What
+/// the submitter has set stays (SL-W-07).
+pub fn add_launcher(variables: &mut BTreeMap<String, String>, rsh: &Path, nodes: &str) {
     let rsh = rsh.to_string_lossy().into_owned();
-    let nodes = variables.get("MUSTER_NODEFILE").cloned().unwrap_or_default();
+    let nodes = variables.get(nodes).cloned().unwrap_or_default();
     let mut add = |values: &[(&str, &str)]| {
         // What belongs together is set together.
         if !values.iter().any(|(name, _)| variables.contains_key(*name)) {

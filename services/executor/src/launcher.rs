@@ -3,6 +3,7 @@
 //! disk shares the next wait.
 
 use crate::{
+    cleaning::{Cleaning, cannot_be_ended},
     containment::{Containment, Hierarchies, MARKER, processes},
     fork_server::ForkServer,
     gpus::GpuDevice,
@@ -12,7 +13,7 @@ use crate::{
     runtimes::RuntimeChoice,
     shim,
     site::{self, SitePrograms},
-    spool::{End, RunFolder, Spool, SpooledOrder},
+    spool::{End, RunFolder, SITE_NODE_FILE, Spool, SpooledOrder},
 };
 use muster_schemas::{
     JobId, PartId, RunId, StepId, Timestamp,
@@ -29,7 +30,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -149,6 +150,8 @@ pub struct Settings {
     pub container_runtime: RuntimeChoice,
     /// The programs of the site around jobs.
     pub site: Option<SitePrograms>,
+    /// The work on a node once a job is over.
+    pub cleaning: Cleaning,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -240,7 +243,7 @@ impl Launcher {
         for part in self.settings.hierarchies.parts_with_groups() {
             if !keys.contains(&RunKey::whole(part)) {
                 tracing::warn!(run = %part, "ending what an earlier executor left of a run");
-                Containment::existing(&self.settings.hierarchies, part).end(|| {});
+                Containment::existing(&self.settings.hierarchies, part).end(self.settings.cleaning.deadline(), || {});
             }
         }
         for key in keys {
@@ -370,6 +373,7 @@ impl Launcher {
             gpus: self.settings.gpus.clone().unwrap_or_default(),
             container_runtime: self.settings.container_runtime.clone(),
             site: self.settings.site.clone(),
+            cleaning: self.settings.cleaning.clone(),
         };
         self.spool.create(&spooled).map_err(|error| {
             EndCause::LaunchFailed(format!("the order cannot be written to the node's spool: {error}"))
@@ -515,16 +519,18 @@ impl Launcher {
         }
         let (hierarchies, findings, being_ended) =
             (self.settings.hierarchies.clone(), self.findings.clone(), Arc::clone(&self.being_ended));
+        let cleaning = self.settings.cleaning.clone();
         thread::spawn(move || {
-            if same_boot {
-                end_processes(&hierarchies, key);
+            let deadline = order.as_ref().map_or_else(|| cleaning.deadline(), |order| order.cleaning.deadline());
+            if same_boot && !end_processes(&hierarchies, key, deadline) {
+                note_unfit(&spool, &cannot_be_ended(about.map(|about| about.job)));
             }
             // This can take long, too.
             if let Err(error) = folder.remove_container() {
                 tracing::warn!(%key, %error, "the folder of a container cannot be removed");
             }
             if let Some(order) = order.filter(|_| same_boot && !key.is_step()) {
-                run_epilog(&spool, &order);
+                run_epilog(&spool, &order, &folder);
             }
             let why = if same_boot { "its shim was killed" } else { "the node was restarted" };
             let exit = NodeExit { started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
@@ -541,29 +547,35 @@ impl Launcher {
     }
 }
 
-/// Runs the site's epilog for a run that has no shim.
-fn run_epilog(spool: &Path, order: &SpooledOrder) {
-    let run = |site: &SitePrograms| site.run_epilog(&order.order, &order.identity);
-    if let Some(Err(why)) = order.site.as_ref().map(run)
-        && let Err(error) = site::note_unfit(spool, &why)
-    {
+/// Runs the site's epilogs for a run that has no shim.
+fn run_epilog(spool: &Path, order: &SpooledOrder, folder: &RunFolder) {
+    let run = |site: &SitePrograms| site.run_epilogs(&order.order, &order.identity, &folder.file(SITE_NODE_FILE));
+    if let Some(Err(why)) = order.site.as_ref().map(run) {
+        note_unfit(spool, &why);
+    }
+}
+
+fn note_unfit(spool: &Path, why: &str) {
+    if let Err(error) = site::note_unfit(spool, why) {
         tracing::error!(%error, why, "it cannot be noted in the spool that the node is unfit");
     }
 }
 
-/// Ends the processes of a run or step that has no shim.
-fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
+/// Ends the processes of a run or step that has no shim. Returns whether they are gone, at the deadline at the latest.
+fn end_processes(hierarchies: &Hierarchies, key: RunKey, deadline: Option<Instant>) -> bool {
     if key.step == StepId(0) {
         let containment = Containment::existing(hierarchies, key.part);
-        containment.end(|| {});
-        containment.end_marked(|| {});
-        return;
+        let is_over = containment.end(deadline, || {});
+        return is_over & containment.end_marked(deadline, || {});
     }
     let marks = [format!("{MARKER}={}", hierarchies.marker(key.part)), format!("MUSTER_STEP_ID={}", key.step)];
     loop {
         let marked = processes::marked(&marks);
         if marked.is_empty() {
-            return;
+            return true;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return false;
         }
         processes::signal_all(&marked, libc::SIGKILL);
         thread::sleep(Duration::from_millis(10));

@@ -12,6 +12,7 @@
 //! - The *spool* ([`spool`]) is what they share, and what a restarted executor continues from.
 //! - The *containment* ([`containment`]) keeps the processes of a run together, so that none is left behind.
 
+pub mod cleaning;
 mod clients;
 pub mod config;
 mod contact;

@@ -200,7 +200,8 @@ impl Executor {
         });
         let load_task = (config.load_interval_seconds > 0).then(|| {
             let every = Duration::from_secs(config.load_interval_seconds.into());
-            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), config.load_file.clone(), every))
+            let files = load_reports::Files { load: config.load_file.clone(), times: config.stat_file.clone() };
+            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), files, every))
         });
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
@@ -373,6 +374,9 @@ impl Executor {
             NodeOrder::Resume { part } => self.control_all(part, Control::Resume),
             NodeOrder::SetWalltime { part, walltime_seconds } => {
                 self.control(RunKey::whole(part), Control::SetWalltime(walltime_seconds));
+            }
+            NodeOrder::SetStepWalltime { part, step, walltime_seconds } => {
+                self.control(RunKey { part, step }, Control::SetWalltime(walltime_seconds));
             }
             NodeOrder::Stop { part, reason, grace_seconds } => {
                 self.copies.stop_run(part.run());
@@ -783,6 +787,7 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>
         pmix_program: std::env::current_exe().ok(),
         container_runtime: config.container_runtime.clone(),
         site: config.site_programs()?,
+        cleaning: config.cleaning(),
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
 }

@@ -29,6 +29,7 @@ use crate::{
 use claimed::Shim;
 pub(crate) use claimed::log;
 use controls::Early;
+use launch::NotLaunched;
 use muster_dialect::Dialects;
 use muster_schemas::{
     event::{EndCause, NodeExit, StopReason},
@@ -65,6 +66,9 @@ pub fn run(spool: &Path, key: RunKey, dialects: Dialects, host: Option<&Host>) -
     while let Err(error) = shim.claim.ended(&end) {
         log(format_args!("shim {key}: its result cannot be written: {error}"));
         std::thread::sleep(RESULT_RETRY);
+    }
+    if host.is_none() {
+        shim.clean_up();
     }
     shim.tell(News::Ended);
     Ok(())
@@ -107,7 +111,11 @@ fn execute(shim: &Shim, host: Option<&Host>) -> End {
     }
     let end = match launch::launch(order, &shim.folder, shim.dialect, host) {
         Ok(launched) => supervise::supervise(shim, launched, early),
-        Err(why) => launch_failed(why),
+        Err(NotLaunched::OfJob(why)) => launch_failed(why),
+        Err(NotLaunched::OfNode(why)) => {
+            shim.note_unfit(&why);
+            exit_without_start(EndCause::Lost(why)).into()
+        }
     };
     shim.epilog();
     end

@@ -40,30 +40,92 @@ pub struct SitePrograms {
     pub account: Identity,
     /// How long one of them may take.
     pub timeout_seconds: u32,
+    /// Runs after the prolog on the first node of a job, with arguments.
+    pub job_prolog: Option<PathBuf>,
+    /// Runs before the epilog there.
+    pub job_epilog: Option<PathBuf>,
+    /// Suspends the processes of a job and lets them continue.
+    pub suspend_program: Option<PathBuf>,
+}
+
+/// Either change of the processes of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    /// They stop.
+    Suspend,
+    /// They continue.
+    Resume,
+}
+
+impl Suspension {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Suspend => "suspend",
+            Self::Resume => "resume",
+        }
+    }
 }
 
 impl SitePrograms {
-    /// Runs the prolog for a job, if there is one. It is ended, which is no error, once `is_stopped`.
+    /// Runs the prologs for a job, as far as there are any. They are ended, which is no error, once `is_stopped`. The one of
+    /// the first node gets the number of the job, its owner, the node file and the walltime in seconds, 0 for none
+    /// (OAR-J-18).
     ///
     /// # Errors
     /// Why the job cannot start here, for people.
-    pub fn run_prolog(
+    pub fn run_prologs(
         &self,
         order: &LaunchOrder,
         owner: &Identity,
-        is_stopped: impl FnMut() -> bool,
+        node_file: &Path,
+        mut is_stopped: impl FnMut() -> bool,
     ) -> Result<(), String> {
-        let run = |program: &PathBuf| self.run("prolog", program, &variables(order, owner), is_stopped);
-        self.prolog.as_ref().map_or(Ok(()), run)
+        let variables = variables(order, owner);
+        if let Some(program) = &self.prolog {
+            self.run("prolog", Command::new(program), &variables, &mut is_stopped)?;
+        }
+        let Some(program) = self.job_prolog.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };
+        let mut command = about_job(program, order, owner, node_file);
+        command.arg(order.walltime_seconds.unwrap_or(0).to_string());
+        self.run("job prolog", command, &variables, is_stopped)
     }
 
-    /// Runs the epilog for a job, if there is one.
+    /// Runs the epilogs for a job, as far as there are any. The one of the first node gets the number of the job, its owner and
+    /// the node file (OAR-J-18).
     ///
     /// # Errors
     /// Why nothing is to be started here, for people.
-    pub fn run_epilog(&self, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
-        let run = |program: &PathBuf| self.run("epilog", program, &variables(order, owner), || false);
-        self.epilog.as_ref().map_or(Ok(()), run)
+    pub fn run_epilogs(&self, order: &LaunchOrder, owner: &Identity, node_file: &Path) -> Result<(), String> {
+        let variables = variables(order, owner);
+        let of_job = self.job_epilog.as_ref().filter(|_| is_first_node(order)).map_or(Ok(()), |program| {
+            let command = about_job(program, order, owner, node_file);
+            self.run("job epilog", command, &variables, || false)
+        });
+        let run = |program: &PathBuf| self.run("epilog", Command::new(program), &variables, || false);
+        of_job.and(self.epilog.as_ref().map_or(Ok(()), run))
+    }
+
+    /// Runs the program that suspends the processes of a job or lets them continue. It gets what it is to do, the number of the
+    /// job, its owner and a file with the numbers of the processes, one in a line (OAR-S-07).
+    ///
+    /// # Errors
+    /// Why it failed, for people.
+    pub fn run_suspension(
+        &self,
+        program: &Path,
+        what: Suspension,
+        order: &LaunchOrder,
+        owner: &Identity,
+        process_file: &Path,
+    ) -> Result<(), String> {
+        let mut command = Command::new(program);
+        command.args([what.word(), &order.job.to_string(), &owner.user]).arg(process_file);
+        self.run("suspend program", command, &variables(order, owner), || false)
+    }
+
+    /// Whether programs of this run get a node file.
+    pub fn reads_node_file(&self, order: &LaunchOrder) -> bool {
+        (self.job_prolog.is_some() || self.job_epilog.is_some()) && is_first_node(order)
     }
 
     /// Runs the check of a node's health, if there is one.
@@ -72,18 +134,19 @@ impl SitePrograms {
     /// Why it is not healthy, for people.
     pub fn check_health(&self, node: &str) -> Result<(), String> {
         let variables = [(NODE_NAME, node.to_owned())];
-        let run = |program: &PathBuf| self.run("health check", program, &variables, || false);
+        let run = |program: &PathBuf| self.run("health check", Command::new(program), &variables, || false);
         self.health_check.as_ref().map_or(Ok(()), run)
     }
 
     fn run(
         &self,
         what: &str,
-        program: &Path,
+        command: Command,
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> Result<(), String> {
-        match self.try_run(program, variables, is_stopped) {
+        let program = PathBuf::from(command.get_program());
+        match self.try_run(command, variables, is_stopped) {
             Ok((Outcome::Stopped, _)) => Ok(()),
             Ok((Outcome::Ended(status), _)) if status.success() => Ok(()),
             Ok((outcome, output)) => {
@@ -101,11 +164,10 @@ impl SitePrograms {
     /// How the program ended, and what it has said.
     fn try_run(
         &self,
-        program: &Path,
+        mut command: Command,
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> io::Result<(Outcome, String)> {
-        let mut command = Command::new(program);
         command
             .current_dir("/")
             .env_clear()
@@ -130,6 +192,18 @@ pub fn account(name: &str) -> Result<Identity, String> {
             identity::look_up(&user.map(|user| user.name).ok_or("this user has no name")?)
         }
     }
+}
+
+/// Whether the order is for the first node of its job.
+fn is_first_node(order: &LaunchOrder) -> bool {
+    order.node_index == 0 && order.nodes.first().is_some_and(|node| node.component == 0)
+}
+
+/// A program that is told which job it is about.
+fn about_job(program: &Path, order: &LaunchOrder, owner: &Identity, node_file: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args([&order.job.to_string(), &owner.user]).arg(node_file);
+    command
 }
 
 /// What a program learns about a job.
@@ -189,7 +263,16 @@ mod tests {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
         let account = account("nobody").unwrap();
         let program = Some(program);
-        SitePrograms { prolog: program.clone(), epilog: None, health_check: program, account, timeout_seconds: 20 }
+        SitePrograms {
+            prolog: program.clone(),
+            epilog: None,
+            health_check: program,
+            account,
+            timeout_seconds: 20,
+            job_prolog: None,
+            job_epilog: None,
+            suspend_program: None,
+        }
     }
 
     #[test]
@@ -211,7 +294,9 @@ mod tests {
     fn a_prolog_is_no_process_of_root_and_knows_the_job() {
         let folder = tempfile::tempdir().unwrap();
         let spooled = spooled(order(7));
-        let run = |text: &str| programs(folder.path(), text).run_prolog(&spooled.order, &spooled.identity, || false);
+        let run = |text: &str| {
+            programs(folder.path(), text).run_prologs(&spooled.order, &spooled.identity, Path::new("/nodes"), || false)
+        };
         assert_eq!(run("test $(id -u) != 0 || test $USER != nobody"), Ok(()));
         assert_eq!(run("test $MUSTER_JOB_ID.$MUSTER_JOB_OWNER.$MUSTER_JOB_OWNER_UID = 7.root.0"), Ok(()));
         assert!(run("exit 1").is_err());
@@ -269,7 +354,7 @@ mod tests {
             ..programs(folder.path(), &format!("touch {}/x; sleep 600", begun.display()))
         };
         let is_stopped = || begun.join("x").exists();
-        assert_eq!(programs.run_prolog(&spooled.order, &spooled.identity, is_stopped), Ok(()));
+        assert_eq!(programs.run_prologs(&spooled.order, &spooled.identity, Path::new("/nodes"), is_stopped), Ok(()));
     }
 
     #[test]

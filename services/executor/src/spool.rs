@@ -40,8 +40,8 @@
 //! user's script.
 
 use crate::{
-    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames, removal,
-    runtimes::RuntimeChoice, site::SitePrograms,
+    cleaning::Cleaning, containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames,
+    removal, runtimes::RuntimeChoice, site::SitePrograms,
 };
 use muster_schemas::{
     PartId, codec,
@@ -72,6 +72,10 @@ pub const NODE_FILE: &str = "nodes";
 pub const DIALECT_NODE_FILE: &str = "dialect-nodes";
 /// The name of the file that describes the job's resources in a run folder.
 pub const DIALECT_PROPERTY_FILE: &str = "dialect-properties";
+/// The name of the same file for the site's programs.
+pub const SITE_NODE_FILE: &str = "site-nodes";
+/// The name of the file with the numbers of a run's processes, for the site's program that suspends them.
+pub const PROCESS_FILE: &str = "site-processes";
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
 /// The name of the folder of its containers in a run folder.
@@ -409,6 +413,8 @@ pub struct SpooledOrder {
     pub container_runtime: RuntimeChoice,
     /// The programs of the site around jobs, if there are any.
     pub site: Option<SitePrograms>,
+    /// The work on the node once it is over.
+    pub cleaning: Cleaning,
 }
 
 impl SpooledOrder {

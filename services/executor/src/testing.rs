@@ -1,6 +1,7 @@
 //! Orders for unit tests.
 
 use crate::{
+    cleaning::Cleaning,
     containment::{ContainmentMode, Hierarchies},
     identity::Identity,
     runtimes::RuntimeChoice,
@@ -66,6 +67,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         gpus: Vec::new(),
         container_runtime: RuntimeChoice::Auto,
         site: None,
+        cleaning: Cleaning::default(),
         order,
     }
 }

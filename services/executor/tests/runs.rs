@@ -163,7 +163,7 @@ async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
     }
 }
 
-/// OAR-S-02, OAR-S-03, OAR-S-06: all processes of a suspended run stand still, its walltime does too, and they continue.
+/// OAR-S-02, OAR-S-03, OAR-S-06, OAR-X-11: all processes of a suspended run stand still, its walltime does too, and they continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_run_stands_still_and_its_walltime_too() {
     for mode in modes() {
@@ -326,6 +326,7 @@ async fn use_of_resources_is_counted() {
     }
 }
 
+/// OAR-X-11: the memory of a job is that of its group.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_over_its_memory_is_ended_and_says_so() {
     let node = Node::start(ContainmentMode::Auto).await;

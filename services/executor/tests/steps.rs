@@ -420,6 +420,23 @@ async fn a_step_is_signalled_and_ended_alone() {
     assert_eq!(node.ended(RUN).await.cause, EndCause::Itself, "the run went on without it");
 }
 
+/// SL-C-38: a running step that gets a time limit ends at it, and the run around it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_ends_at_the_time_limit_that_it_is_given_later() {
+    let node = Node::start(ContainmentMode::Auto).await;
+    holding(&node).await;
+    launch(&node, shell(&node, "0", "echo on; exec sleep 1000")).await;
+    let mut reader = Reader::default();
+    reader.until_said(&node, 0, "on").await;
+    let (part, step) = (PartId::new(RunId(RUN), 0), StepId(STEP));
+    node.order(NodeOrder::SetStepWalltime { part, step, walltime_seconds: Some(1) }).await;
+    reader.finish(&node, 1 << 20).await;
+    let (exit, _) = step_ended(&node).await;
+    assert_eq!(exit.cause, EndCause::Walltime);
+    node.stop(RUN, StopReason::PeerEnded, 0).await;
+    assert_eq!(node.ended(RUN).await.cause, EndCause::Itself, "the run went on without it");
+}
+
 /// SL-R-21
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_task_that_fails_ends_the_others_if_the_step_wants_it_so() {

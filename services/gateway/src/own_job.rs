@@ -98,6 +98,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         },
         Command::LaunchStep { job, .. }
         | Command::SignalStep { job, .. }
+        | Command::SetStepWalltime { job, .. }
         | Command::EndStep { job, .. }
         | Command::ShrinkJob { job, .. }
         | Command::CopyAhead { job, .. }

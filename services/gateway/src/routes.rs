@@ -65,6 +65,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/steps/launch", post(steps::launch))
         .route("/v1/jobs/{id}/steps/{step}/signal", post(steps::signal))
         .route("/v1/jobs/{id}/steps/{step}/end", post(steps::end))
+        .route("/v1/jobs/{id}/steps/{step}/walltime", post(steps::walltime))
         .route("/v1/jobs/{id}/steps/{step}/output", get(steps::output))
         .route("/v1/jobs/{id}/steps/{step}/input", post(steps::input))
         .route("/v1/jobs/{id}/steps/{step}/terminal", post(steps::terminal))

@@ -59,6 +59,11 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 detail.is_stopping = true;
             }
         }
+        Event::StepWalltimeSet { run, step, walltime_seconds, .. } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                detail.walltime_seconds = *walltime_seconds;
+            }
+        }
         Event::StepEnded { run, step, status, .. } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
                 (detail.ended, detail.exit_status) = (Some(record.time), *status);

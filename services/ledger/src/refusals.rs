@@ -57,6 +57,7 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::ClearTriggers { .. } => "clear_triggers",
         Command::LaunchStep { .. } => "launch_step",
         Command::SignalStep { .. } => "signal_step",
+        Command::SetStepWalltime { .. } => "set_step_walltime",
         Command::EndStep { .. } => "end_step",
         Command::Configure { .. } => "configure",
         Command::DrainNodes { .. } => "drain_nodes",

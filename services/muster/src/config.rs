@@ -212,8 +212,9 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
 /// A prolog is part of the launch: one that may take as long as a launch would have the launch fail first.
 fn leave_time_for_launch(configuration: &Configuration) -> Result<(), String> {
     let prolog = configuration.executor.site_program_timeout_seconds;
+    let has_prolog = configuration.executor.prolog.is_some() || configuration.executor.job_prolog.is_some();
     match configuration.cluster.launch_timeout_seconds() {
-        Some(launch) if configuration.executor.prolog.is_some() && prolog >= launch => Err(format!(
+        Some(launch) if has_prolog && prolog >= launch => Err(format!(
             "`site_program_timeout_seconds` is {prolog}, and a prolog is part of the launch, which may take {launch} s by \
              `launch_timeout_seconds`: make the first smaller"
         )),

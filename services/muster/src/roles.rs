@@ -293,7 +293,11 @@ impl Host {
                 }
             }
             Role::Planner => {
-                let (config, reload) = (configuration.planner.clone(), self.program.clone());
+                let (mut config, reload) = (configuration.planner.clone(), self.program.clone());
+                let names = [Some(configuration.pbs.server.as_str()), configuration.cluster.name()];
+                if let Some(name) = names.into_iter().flatten().find(|name| !name.is_empty()) {
+                    config.server_name = name.to_owned();
+                }
                 // A pass over 100,000 waiting jobs takes milliseconds.
                 let serve = |ready, stop| {
                     on_own_thread("muster-planner", async {

@@ -114,6 +114,23 @@ pub fn group_name(gid: u32) -> Option<String> {
     numbered("group", gid, parse, is_it).map(|(name, _)| name)
 }
 
+/// The number of the group with a name.
+///
+/// # Errors
+/// `getent` cannot be started, or does not answer in time.
+pub fn group_number(name: &str) -> io::Result<Option<u32>> {
+    let parse = |line: &str| {
+        let mut fields = line.split(':');
+        Some((fields.next()?.to_owned(), fields.nth(1)?.parse::<u32>().ok()?))
+    };
+    let found = find(&file("group"), parse, |(own, _)| own == name);
+    // `getent` would take some names for numbers.
+    if found.is_some() || is_number(name) {
+        return Ok(found.map(|(_, number)| number));
+    }
+    Ok(find(&account("group", name)?, parse, |_| true).map(|(_, number)| number))
+}
+
 /// The entry with a number, from the file or else from `getent`.
 fn numbered<T>(
     database: &str,

@@ -32,6 +32,11 @@ pub struct Config {
     pub scheduler_print_file: Option<PathBuf>,
     /// A script in that folder that a Tcl program runs at its end (PBS-X-14).
     pub scheduler_end_script: Option<PathBuf>,
+    /// The configuration of a BaSL program, in that folder (PBS-X-12).
+    pub scheduler_config_file: Option<PathBuf>,
+    /// The name of the server that scheduling programs see. The process sets it.
+    #[serde(skip)]
+    pub server_name: String,
     /// The zone of its local times; UTC if there is none.
     pub scheduler_time_zone: Option<String>,
     /// How long each of its cycles may take, 1 to 3,600 seconds (PBS-C-13).
@@ -69,6 +74,8 @@ impl Default for Config {
             scheduler_folder: None,
             scheduler_print_file: None,
             scheduler_end_script: None,
+            scheduler_config_file: None,
+            server_name: "muster".to_owned(),
             scheduler_time_zone: None,
             scheduler_alarm_seconds: 180,
             schedule_iteration_seconds: 600,
@@ -122,6 +129,7 @@ impl Config {
         setup.zone.clone_from(&self.scheduler_time_zone);
         setup.print = self.scheduler_print_file.clone().or(setup.print);
         setup.termination.clone_from(&self.scheduler_end_script);
+        setup.config.clone_from(&self.scheduler_config_file);
         setup.bounds.cycle = Duration::from_secs(self.scheduler_alarm_seconds.clamp(1, 3600));
         Script::start(word, setup, self.schedule_iteration_seconds).map(Some)
     }

@@ -2,6 +2,7 @@
 //! ledger to carry the plan out. The library `muster-planner`, or a program of the site, does the planning.
 
 mod config;
+mod cycle_log;
 mod cycle_time;
 mod external;
 mod planner;

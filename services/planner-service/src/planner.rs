@@ -2,7 +2,9 @@
 //! plan worthwhile, commit, and look at the result.
 
 use crate::{
-    Config, Reload, cycle_time,
+    Config, Reload,
+    cycle_log::CycleLog,
+    cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
     script::{self, Action, Asked, Code, Done, FromScript, IN_ORDER, Refusal, Script, Trigger, picture},
@@ -11,6 +13,7 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
+use muster_pbs::qmgr::schedule_iteration;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
@@ -189,8 +192,7 @@ impl<'c> Planner<'c> {
     /// Starts predictions, if it is time for them.
     fn predict(&mut self) {
         if let Some(predictor) = self.predictor.as_mut().filter(|_| self.standby.is_leading()) {
-            let state = self.projection.state();
-            predictor.begin(self.projection.engine(), state.sequence(), Timestamp::now().max(state.time()));
+            predictor.begin(&self.projection, Timestamp::now().max(self.projection.state().time()));
         }
     }
 
@@ -457,13 +459,16 @@ impl<'c> Planner<'c> {
         if self.state().settings().is_idle {
             return Ok(());
         }
-        let shown = picture(self.projection.state(), now);
+        let shown = picture(self.projection.state(), &self.config.server_name, now);
+        // What the server says counts more than the file of this host (PBS-C-07).
+        let of_server = schedule_iteration(&self.state().settings().attributes);
+        let iteration_seconds = of_server.unwrap_or(self.config.schedule_iteration_seconds);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
         script.resume(self.projection.state().program_cycle());
         let policy = script.policy().to_owned();
         let began = Instant::now();
         let hour = script::hour(self.projection.state(), now);
-        let mut events = script.begin(hour, shown);
+        let mut events = script.begin(hour, shown, iteration_seconds);
         let mut done = None;
         while let Some(event) = events.recv().await {
             match event {
@@ -622,10 +627,12 @@ impl<'c> Planner<'c> {
     async fn commit(&mut self, plan: ProposedPlan) -> anyhow::Result<Sequence> {
         let spans = self.start_spans(&plan);
         STARTS.add(plan.starts.len() as u64, &[]);
+        let log = CycleLog::of(self.state().policy(), &plan);
         let command = Command::CommitPlan { plan: Box::new(plan) };
         let Answer { sequence, result } = self.ledger.command(Actor::Planner, TraceContext::default(), command).await?;
         drop(spans);
         if let Reply::Planned(refused) = result? {
+            log.into_iter().for_each(|log| log.tell(&refused));
             self.note_refused(refused);
         }
         Ok(sequence)
@@ -657,7 +664,7 @@ impl<'c> Planner<'c> {
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
     let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
-    plan.reasons.is_empty() && plan.promised.is_none() && !publishes && !acts(plan)
+    plan.reasons.is_empty() && plan.promised.is_none() && plan.lifted.is_none() && !publishes && !acts(plan)
 }
 
 /// Whether a plan does more than say why jobs wait.

@@ -3,8 +3,8 @@
 
 use muster_domain::State;
 use muster_planner::{
-    Engine,
     predict::{Effort, Tolerance, predict},
+    projection::Projection,
 };
 use muster_schemas::{
     Sequence, Timestamp,
@@ -60,18 +60,19 @@ impl Predictor {
     }
 
     /// Begins, if it is time.
-    pub fn begin(&mut self, engine: &Engine, seen: Sequence, at: Timestamp) {
+    pub fn begin(&mut self, projection: &Projection, at: Timestamp) {
         if self.begins_at().is_none_or(|begin| begin > Instant::now()) {
             return;
         }
         self.is_due = false;
-        if engine.waiting_jobs() == 0 {
+        let followers = projection.followers();
+        if projection.waiting() == 0 && followers.is_empty() {
             return;
         }
-        let engine = engine.clone();
+        let (engine, seen) = (projection.engine().clone(), projection.state().sequence());
         self.work = Some(tokio::task::spawn_blocking(move || {
             let began = std::time::Instant::now();
-            let starts = predict(&engine, at, Effort::default());
+            let starts = predict(&engine, followers, at, Effort::default());
             Foreseen { seen, at, starts, took: began.elapsed() }
         }));
     }

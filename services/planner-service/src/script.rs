@@ -2,6 +2,7 @@
 //! planner for each start.
 
 mod commands;
+mod limits;
 mod message;
 mod note;
 mod outcome;
@@ -63,6 +64,8 @@ struct Due {
     triggers: Vec<Trigger>,
     hour: Hour,
     state: StateFile,
+    /// How long after its start the next one starts at the latest.
+    iteration_seconds: u32,
     events: UnboundedSender<FromScript>,
 }
 
@@ -132,11 +135,11 @@ impl Script {
     }
 
     /// Begins a cycle, if one is due. What happens in it comes over the channel, until its end.
-    pub fn begin(&mut self, hour: Hour, state: StateFile) -> UnboundedReceiver<FromScript> {
+    pub fn begin(&mut self, hour: Hour, state: StateFile, iteration_seconds: u32) -> UnboundedReceiver<FromScript> {
         let (events, receiver) = unbounded_channel();
         let triggers = std::mem::take(&mut self.triggers);
         // If the thread is gone, the channel is closed.
-        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, events })));
+        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, iteration_seconds, events })));
         receiver
     }
 
@@ -178,7 +181,8 @@ fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
 }
 
 fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
-    let Due { triggers, hour, state, events } = due;
+    let Due { triggers, hour, state, iteration_seconds, events } = due;
+    scheduler.set_iteration(iteration_seconds);
     triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
     let mut site = LiveSite::new(state, Ask::new(events.clone()), reserved);
     let report = scheduler.step(hour, &mut site).map(Box::new);

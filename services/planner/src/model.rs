@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::{State, fixed::FixedTime, quotas::Marks, sharing::Sharing, tasks::Elastic};
+use muster_domain::{State, dependencies::Awaited, fixed::FixedTime, quotas::Marks, sharing::Sharing, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement, Request},
@@ -80,6 +80,15 @@ pub struct QueuedJob {
     pub activation: Option<Arc<Activation>>,
 }
 
+/// A job that waits for others, and enters the queue after them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// The job, as it enters the queue.
+    pub job: QueuedJob,
+    /// What it waits for: of each group one thing. It never enters if a group is empty.
+    pub awaits: Vec<Vec<Awaited>>,
+}
+
 /// The effect of activation filters on a waiting job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activation {
@@ -124,7 +133,7 @@ pub struct ElasticRun {
     pub ask_again: Option<Timestamp>,
 }
 
-/// A run of a job that makes way for jobs of some service classes.
+/// A run of a job that makes way for jobs of some service classes, or of queues with a higher priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YieldingRun {
     /// The job.
@@ -141,6 +150,8 @@ pub struct YieldingRun {
     pub comes_back: bool,
     /// It is suspended when it makes way: it gives its cores, and keeps everything else.
     pub gives_cores_only: bool,
+    /// It makes way for jobs of queues with a higher priority than this.
+    pub makes_way_above: Option<i64>,
 }
 
 /// The waiting tasks of an array.

@@ -1,7 +1,15 @@
 //! When waiting jobs are expected to start: a simulation forward in time by the policy in force, in which every run
 //! lasts until its expected end and nothing else arrives.
 
-use crate::{engine::Engine, machine::expected_end, model::ActiveRun, queue::Place};
+mod followers;
+
+use crate::{
+    engine::Engine,
+    machine::expected_end,
+    model::{ActiveRun, Follower},
+    queue::Place,
+};
+use followers::Followers;
 use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart, resources::Placement};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -60,14 +68,18 @@ impl Tolerance {
 ///
 /// A promised start is the prediction. Jobs that the simulation ends without are not foreseeable: a limit holds them
 /// for ever, they fit nowhere, or a run without walltime is in their way. If it reaches its limit, nothing is said
-/// about the jobs that it has not reached. The same engine and time give the same predictions.
-pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
+/// about the jobs that it has not reached. The same engine, followers and time give the same predictions.
+///
+/// Followers enter the queue when what they wait for has happened, as if every job succeeded (OAR-D-06): nothing is kept
+/// for them before.
+pub fn predict(engine: &Engine, followers: Vec<Follower>, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
     // A run of the simulation stays in the queue in which its job waits, and routes count room where it starts.
     if engine.has_routes() {
         return Vec::new();
     }
-    let mut forward = Forward::of(engine, now);
-    let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
+    let mut forward = Forward { followers: Followers::of(followers), ..Forward::of(engine, now) };
+    let waiting = engine.queue.entries().map(|entry| entry.id);
+    let waiting: BTreeSet<JobId> = waiting.chain(forward.followers.ids()).collect();
     for entry in engine.queue.entries() {
         if let Some(slot) = &entry.slot {
             forward.starts.insert(entry.id, slot.start.max(now));
@@ -88,6 +100,8 @@ pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<Predicted
 pub(crate) struct Forward {
     pub(crate) engine: Engine,
     now: Timestamp,
+    /// The jobs that wait for others.
+    followers: Followers,
     /// The first start of each job or array.
     starts: BTreeMap<JobId, Timestamp>,
     /// The job whose start is watched.
@@ -103,7 +117,8 @@ impl Forward {
     pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
         let mut engine = engine.clone().without_reasons().assuming_passes().between_passes();
         engine.open_all_domains();
-        Self { engine, now, starts: BTreeMap::new(), watch: None, watched: None, last: Timestamp::MAX }
+        let (starts, followers) = (BTreeMap::new(), Followers::default());
+        Self { engine, now, followers, starts, watch: None, watched: None, last: Timestamp::MAX }
     }
 
     /// Watches the start of this job from here on.
@@ -126,6 +141,7 @@ impl Forward {
 
     /// Plans, starts what the plan starts, and moves to the next moment; returns whether there is one.
     pub(crate) fn cycle(&mut self) -> bool {
+        self.followers.enter(&mut self.engine, self.now);
         let plan = self.engine.pass(self.now, &BTreeSet::new());
         if !plan.slots.is_empty() {
             self.engine.set_capacity_freed(false);
@@ -136,11 +152,13 @@ impl Forward {
         for start in plan.starts {
             self.start(start);
         }
-        if is_cut_short || opens_domain {
+        let entry = self.followers.next_entry();
+        if is_cut_short || opens_domain || entry.is_some_and(|at| at <= self.now) {
             return true;
         }
         let end = self.engine.ends().next().map(|(end, _)| end).filter(|end| *end < Timestamp::MAX);
-        let Some(next) = end.into_iter().chain(plan.next_wake).filter(|at| *at > self.now).min() else { return false };
+        let moments = end.into_iter().chain(plan.next_wake).chain(entry);
+        let Some(next) = moments.filter(|at| *at > self.now).min() else { return false };
         if next > self.last {
             return false;
         }
@@ -160,6 +178,7 @@ impl Forward {
         let (waiting, holder, attributes) = (entry.id, entry.holder.clone(), entry.attributes.clone());
         let demand = self.engine.classes.get(entry.class).demand.clone();
         self.starts.entry(waiting).or_insert(self.now);
+        self.followers.note_start(job, self.now);
         if self.watch == Some(waiting) && self.watched.is_none() {
             self.watched = Some((self.now, placement.clone()));
         }
@@ -192,6 +211,14 @@ impl Forward {
         let tasks = array.and_then(|place| self.engine.queue.get_mut(place)?.tasks.as_mut());
         if let Some(tasks) = tasks.filter(|tasks| tasks.headroom < u32::MAX) {
             tasks.headroom += 1;
+        }
+        self.followers.note_end(job, self.now);
+        let whole = job.whole();
+        if array.is_none() && job != whole && self.followers.await_any(whole) {
+            let runs_on = self.engine.ends().any(|(_, other)| other.number == whole.number);
+            if !runs_on {
+                self.followers.note_end(whole, self.now);
+            }
         }
     }
 }

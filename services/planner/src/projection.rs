@@ -11,7 +11,7 @@ pub use jobs::{expected_end, facts_of};
 use crate::{
     PolicyError,
     engine::Engine,
-    model::{ActiveRun, Closure, ElasticRun, NodeLoads, QueuedJob, Reservation},
+    model::{ActiveRun, Closure, ElasticRun, Follower, NodeLoads, QueuedJob, Reservation},
     pass::Plan,
 };
 use jobs::{Held, Holders};
@@ -107,6 +107,16 @@ impl Projection {
         self.engine.waiting_jobs()
     }
 
+    /// The jobs that wait for others, as they enter the queue after them.
+    pub fn followers(&self) -> Vec<Follower> {
+        let mut holders = Holders::default();
+        let follower = |job: &Job| {
+            let awaits = job.awaits()?;
+            Some(Follower { job: holders.queued(&self.state, &job.awaiting_nothing())?, awaits })
+        };
+        self.state.jobs_after_others().filter_map(follower).collect()
+    }
+
     /// Applies a record. Whether it can let something start that could not start before, or make a reason untrue.
     ///
     /// # Errors
@@ -159,7 +169,6 @@ impl Projection {
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
         let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, short_of_room, .. } = passed;
         let staged_ahead = self.staged_ahead(&short_of_room);
-        let (moves, promised) = routing::routed(&self.state, routed);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
@@ -185,10 +194,9 @@ impl Projection {
             preemptions,
             reserved,
             backfill_pass,
-            moves,
-            promised,
             ..ProposedPlan::default()
         };
+        let plan = routing::with_routed(&self.state, routed, plan);
         Planned { plan, is_cut_short, next_wake, staged_ahead }
     }
 
@@ -352,7 +360,10 @@ impl Projection {
                 self.tell_queues();
                 self.tell_sleepers();
             }
-            Event::QueueSet { .. } => self.tell_queues(),
+            Event::QueueSet { .. } => {
+                self.tell_queues();
+                self.tell_yielding();
+            }
             Event::QueueRemoved { name } => self.engine.remove_queue(name),
             Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
             Event::NodeRemoved { node } => self.engine.remove_node(*node),
@@ -452,6 +463,13 @@ impl Projection {
 
     fn kept(&mut self, id: JobId) -> Option<ActiveRun> {
         self.holders.kept(&self.state, self.state.job(id)?)
+    }
+
+    /// Tells the engine which running jobs make way for others.
+    fn tell_yielding(&mut self) {
+        for job in self.state.runs().filter_map(|run| self.state.job(run.job)) {
+            self.engine.set_yielding(job.id, jobs::yielding(&self.state, job));
+        }
     }
 
     /// Tells the engine how a running job can use more or fewer resources; returns whether that changed.

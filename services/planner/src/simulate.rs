@@ -7,6 +7,7 @@
 mod machine;
 mod result;
 mod sleep;
+mod usage;
 mod workload;
 
 pub use machine::Machine;
@@ -28,6 +29,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap},
     sync::Arc,
 };
+use usage::UserUse;
 
 /// Times beyond this, in seconds from the beginning of the trace (3,168 years), are not simulated.
 const LATEST_SECONDS: i64 = 100_000_000_000;
@@ -114,6 +116,7 @@ struct Clock<'w> {
     ended: usize,
     wake: Option<i64>,
     sleepers: Option<Sleepers>,
+    used: Option<UserUse>,
 }
 
 impl<'w> Clock<'w> {
@@ -145,6 +148,7 @@ impl<'w> Clock<'w> {
             ended: 0,
             wake: None,
             sleepers,
+            used: UserUse::of(policy, first),
         })
     }
 
@@ -161,6 +165,9 @@ impl<'w> Clock<'w> {
         {
             self.ends.pop();
             self.engine.end(id_of(at));
+            if let Some(used) = &mut self.used {
+                used.ended(at, &self.jobs[at], end, &mut self.engine);
+            }
             if let Some(sleepers) = &mut self.sleepers {
                 sleepers.end(id_of(at), end);
             }
@@ -181,6 +188,9 @@ impl<'w> Clock<'w> {
 
     /// One pass; more only if the policy limits the starts of one.
     fn plan(&mut self, now: i64) -> Result<(), SimulateError> {
+        if let Some(used) = &mut self.used {
+            used.tell(now, self.jobs, &mut self.engine);
+        }
         loop {
             let plan = self.engine.pass(time_of(now), &BTreeSet::new());
             let may_go_on = plan.is_cut_short && !plan.starts.is_empty();
@@ -216,6 +226,9 @@ impl<'w> Clock<'w> {
             attributes: job.attributes.clone(),
         });
         self.starts[at] = Some(begins);
+        if let Some(used) = &mut self.used {
+            used.started(at, begins);
+        }
         self.ends.push(Reverse((end, at)));
         Ok(())
     }

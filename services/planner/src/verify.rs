@@ -188,7 +188,7 @@ impl Verifier {
     }
 
     fn predict(&self, plan: &PlanRecord) -> Decision {
-        Decision::predicted(predict(self.projection.engine(), plan.at, Effort::default()))
+        Decision::predicted(predict(self.projection.engine(), self.projection.followers(), plan.at, Effort::default()))
     }
 
     fn hash(&mut self, sequence: Sequence, decision: &Decision) {

@@ -221,7 +221,10 @@ impl NodeHost {
                 }
             }
             // Resizes, signals and messages end nothing here.
-            NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
+            NodeOrder::Resize { .. }
+            | NodeOrder::Signal { .. }
+            | NodeOrder::SetWalltime { .. }
+            | NodeOrder::SetStepWalltime { .. } => {}
             NodeOrder::Launch { tasks: Some(_), .. } | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
             // Nothing submitted here is that large.
             NodeOrder::ByHash(_) => {}

@@ -117,6 +117,14 @@ impl PlannerHost {
         Ok((plan != empty).then(|| Command::CommitPlan { plan: Box::new(plan) }))
     }
 
+    /// No plan came of the last look: it looks again later.
+    pub(super) fn looks_again(&mut self, at: i64) {
+        if let Some(follower) = &mut self.running {
+            follower.is_due = true;
+            follower.wake = Some(follower.wake.map_or(Timestamp(at), |wake| wake.min(Timestamp(at))));
+        }
+    }
+
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) {
         if self.outstanding == Some(id) {
             self.outstanding = None;

@@ -105,6 +105,7 @@ fn dependencies_are_all_unless_joined_by_a_question_mark() {
             vec![Dependency { kind: DependencyKind::Singleton, job: None, delay_seconds: 0 }],
         ]
     );
+    assert_eq!(parse_after("not-failed:3").unwrap(), vec![vec![on(DependencyKind::NotFailed, "3", 0)]]);
     for text in ["", "12", "ok", "ok:", "ok:x", "sometimes:3", "ok:1,", "ok:1+", "ok:0"] {
         assert!(parse_after(text).is_err(), "{text}");
     }

@@ -39,6 +39,9 @@ pub struct ReserveOptions {
     /// Only jobs of this account; can be repeated
     #[arg(short = 'A', long = "account", value_name = "ACCOUNT")]
     pub accounts: Vec<String>,
+    /// It begins again this long after each beginning: `1-00:00:00` is every day
+    #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub repeat: Option<u64>,
 }
 
 /// `muster reservations`.

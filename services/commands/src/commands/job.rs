@@ -182,6 +182,7 @@ fn dependency_text(dependency: &Dependency) -> String {
         DependencyKind::Ended => format!("job {job} has ended"),
         DependencyKind::Succeeded => format!("job {job} has ended well"),
         DependencyKind::Failed => format!("job {job} has failed"),
+        DependencyKind::NotFailed => format!("job {job} has ended, and its program has not failed"),
         DependencyKind::SameIndexSucceeded => format!("the same task of {job} has ended well"),
         DependencyKind::Singleton => "no earlier job of this name".into(),
         DependencyKind::BeforeStarted

@@ -84,7 +84,7 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
     let follow = options.follow.then_some("-f");
     let words = ["tail", "-n", &lines].into_iter().chain(follow).chain(["--", path]);
     let step = StepRunOptions {
-        mpi: MpiKind::None,
+        mpi: Some(MpiKind::None),
         bind: BindOptions::default(),
         container: None,
         ntasks: Some(1),

@@ -35,7 +35,7 @@ fn own_shell() -> String {
 
 fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>, container: Option<String>) -> CommandResult {
     let step = StepRunOptions {
-        mpi: MpiKind::None,
+        mpi: Some(MpiKind::None),
         bind: BindOptions::default(),
         container,
         ntasks: Some(1),

@@ -2,6 +2,7 @@
 
 mod place;
 
+use super::mpi;
 use crate::{
     cli::{ConnectionOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions},
     exit::{CommandResult, Failure, Status},
@@ -22,7 +23,7 @@ use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
     step_io::Content,
-    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+    steps::{ProcessManagement, StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
 };
 use std::collections::BTreeSet;
@@ -68,7 +69,8 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
         append_output: false,
         terminal: size,
     };
-    let spec = spec(&options, groups, streams);
+    let management = mpi::management(&mut client, options.mpi)?;
+    let spec = spec(&options, groups, streams, management);
     let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
     let address = StepAddress { job: options.job, run, step };
     attend(client, address, &spec, &Attendance { has_labels: options.label, ..Attendance::by("muster") })
@@ -80,7 +82,12 @@ pub(super) fn attended(mut client: Client, job: JobId, spec: &StepSpec) -> Comma
     attend(client, StepAddress { job, run, step }, spec, &Attendance::by("muster"))
 }
 
-fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) -> StepSpec {
+fn spec(
+    options: &StepRunOptions,
+    groups: Vec<StepGroup>,
+    streams: StepStreams,
+    process_management: Option<ProcessManagement>,
+) -> StepSpec {
     StepSpec {
         name: options.name.clone().unwrap_or_else(|| options.words[0].clone()),
         groups,
@@ -88,7 +95,7 @@ fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) 
         overlaps: options.overlap,
         walltime_seconds: options.time,
         ends_on_failure: options.kill_on_failure,
-        process_management: options.mpi.into(),
+        process_management,
         ..StepSpec::default()
     }
 }
@@ -101,7 +108,7 @@ pub struct Said {
     pub status: u8,
 }
 
-/// Runs a command inside a running job without input, and shows its output. `None` if the job takes no step: it is
+/// Runs a command, no MPI program, inside a running job without input, and shows its output. `None` if the job takes no step: it is
 /// over, or its tasks divide its cores among themselves.
 pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Option<Said>, Failure> {
     let detail = client.job(options.job, Moment::Now)?;
@@ -113,7 +120,7 @@ pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Opt
         append_output: false,
         terminal: None,
     };
-    let spec = spec(options, groups, streams);
+    let spec = spec(options, groups, streams, None);
     let form = Form::of(None, spec.total_tasks(), false);
     let StepAnswer { run, step, .. } = match client.launch_step(CommandId::new_now(), options.job, &spec, 0) {
         Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Conflict => return Ok(None),

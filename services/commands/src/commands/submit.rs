@@ -1,6 +1,6 @@
 //! `muster submit` and `muster run`.
 
-use super::logs;
+use super::{logs, mpi};
 use crate::{
     cells,
     cli::{ConnectionOptions, LogsOptions, RunOptions, SubmitOptions},
@@ -167,6 +167,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         container: options.container,
         ..StepGroup::default()
     };
+    let mut client = connection.patient_client()?;
     // Steps share the cores of the job, but one with GPUs of its own is apart from others.
     let overlaps = group.gpus.is_none();
     let spec = StepSpec {
@@ -177,10 +178,9 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         warning: options
             .warn
             .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
-        process_management: options.mpi.into(),
+        process_management: mpi::management(&mut client, options.mpi)?,
         ..StepSpec::default()
     };
-    let mut client = connection.patient_client()?;
     let step = loop {
         match client.launch_step(CommandId::new_now(), options.job, &spec, START_WAIT_SECONDS) {
             Err(error) if !overlaps && error.code() == Some(ErrorCode::Busy) => {}

@@ -2,6 +2,13 @@
 
 use crate::NAME;
 use muster_dialect::Dialect;
+use muster_schemas::node::LaunchOrder;
+use std::iter::repeat_n;
+
+/// The variable with the cores of a task on each of its nodes: `NODE:CORES,...`.
+const CORES: &str = "MUSTER_TASK_CORES";
+/// The most lines of a file of nodes. No task has so many cores.
+const MOST_LINES: usize = 1 << 16;
 
 /// HPC Pack as services see it: its jobs are launched and reported like muster's own, and their descriptions contain
 /// all that filters get.
@@ -11,5 +18,13 @@ pub struct HpcPack;
 impl Dialect for HpcPack {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    /// A line for each core of the task, for launchers of parallel programs.
+    fn node_file(&self, order: &LaunchOrder) -> Option<(&'static str, String)> {
+        let cores = order.environment.get(CORES).filter(|_| order.step.0 > 0)?;
+        let nodes = cores.split(',').filter_map(|node| node.rsplit_once(':'));
+        let lines = nodes.flat_map(|(node, cores)| repeat_n(node, cores.parse().unwrap_or(0)));
+        Some(("MUSTER_TASK_NODEFILE", lines.take(MOST_LINES).map(|node| format!("{node}\n")).collect()))
     }
 }

@@ -23,6 +23,9 @@ pub const HOST: &str = "host";
 /// How the reason of a node begins that `oarnodesetting` took out of service; the word for its state follows.
 pub const MARK: &str = "oarnodesetting: ";
 
+/// The word for the system in the description of a node that it has taken out of service itself.
+const BY_SYSTEM: &str = "muster";
+
 /// A node of the cluster.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -169,6 +172,12 @@ fn mark(view: &NodeView) -> Option<&str> {
     view.reason.as_deref().filter(|_| view.state == NodeStateWord::Drained)?.strip_prefix(MARK)
 }
 
+/// Whether the system itself has taken it out of service, because it is unfit (OAR-J-18, OAR-X-06). An agent that leaves is no
+/// such node.
+fn is_unfit(view: &NodeView) -> bool {
+    view.taken_out_by.as_deref() == Some(BY_SYSTEM) && !view.spec.is_pulled()
+}
+
 /// The state of a node's resources, and until when they can be had (OAR-E-01). A node that takes no new jobs is absent on
 /// purpose, unless `oarnodesetting` says otherwise, and so is one that sleeps; if that one can be woken, it stands by
 /// (OAR-R-18).
@@ -180,6 +189,7 @@ pub fn state(view: &NodeView) -> (State, i64) {
         None => {}
     }
     match (view.state, view.power) {
+        (NodeStateWord::Drained, _) if is_unfit(view) => (State::Suspected, NEVER),
         (NodeStateWord::Drained, _) => (State::Absent, NEVER),
         (_, Some(power)) if power.wakes => (State::Absent, upto),
         (_, Some(_)) => (State::Absent, NEVER),
@@ -266,6 +276,22 @@ mod tests {
             let one = cluster.table.resource(1).expect("there is one");
             assert_eq!((one.state(), one.text(DRAIN)), (state, drains), "{word}");
         }
+    }
+
+    /// OAR-J-18, OAR-S-07, OAR-X-06: a node that its own executor found unfit is suspected.
+    #[test]
+    fn a_node_that_is_unfit_is_suspected() {
+        let state_by = |by: Option<&str>, properties: &[(&str, PropertyValue)]| {
+            let mut view = node("n1", 1, 1, properties);
+            (view.state, view.reason) = (NodeStateWord::Drained, Some("epilog failed".to_owned()));
+            view.taken_out_by = by.map(str::to_owned);
+            state(&view).0
+        };
+        assert_eq!(state_by(Some("muster"), &[]), State::Suspected);
+        assert_eq!(state_by(Some("ada"), &[]), State::Absent);
+        assert_eq!(state_by(None, &[]), State::Absent);
+        let pulled = [("pull", PropertyValue::Flag(true))];
+        assert_eq!(state_by(Some("muster"), &pulled), State::Absent, "its agent has left");
     }
 
     /// OAR-R-01, OAR-R-18: each core is a resource with the properties of its node.

@@ -78,6 +78,9 @@ fn end(data: &Value) -> &'static str {
     match word(&data["outcome"]) {
         "completed" | "failed" | "declared_finished" => "SWITCH_INTO_TERMINATE_STATE",
         "timed_out" => "WALLTIME",
+        "node_lost" if detail().contains("cannot be contained") => "CPUSET_ERROR",
+        "node_lost" if detail().contains("job prolog ") => "PROLOGUE_ERROR",
+        "node_lost" if detail().contains("suspend program ") => "SUSPEND_ERROR",
         "node_lost" => "EXTERMINATE_JOB",
         "launch_failed" if detail().contains("directory") => "WORKING_DIRECTORY",
         "launch_failed" if ["stdout", "stderr", "output"].iter().any(|word| detail().contains(word)) => "OUTPUT_FILES",
@@ -99,7 +102,7 @@ mod tests {
         named(&events, None).into_iter().map(|event| event.name).collect()
     }
 
-    /// OAR-J-25
+    /// OAR-J-25, OAR-X-06
     #[test]
     fn each_event_has_one_name() {
         let told = names_of(&[
@@ -135,6 +138,10 @@ mod tests {
         assert_eq!(finished("cancelled", ""), "FRAG_JOB_REQUEST SWITCH_INTO_ERROR_STATE");
         assert_eq!(finished("timed_out", ""), "WALLTIME");
         assert_eq!(finished("failed", ""), "SWITCH_INTO_TERMINATE_STATE");
+        assert_eq!(finished("node_lost", "node1: the run cannot be contained: no space"), "CPUSET_ERROR");
+        assert_eq!(finished("node_lost", "node1: job prolog /x failed (exit status: 1)"), "PROLOGUE_ERROR");
+        assert_eq!(finished("node_lost", "node1: suspend program /x failed (exit status: 1)"), "SUSPEND_ERROR");
+        assert_eq!(finished("node_lost", "node1: its shim was killed"), "EXTERMINATE_JOB");
         assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": { "concluded": 0 } }))]), ["JOB_STOPPING"]);

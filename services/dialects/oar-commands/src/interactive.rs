@@ -5,7 +5,7 @@ use super::{
     ended::{Ended, Failure, print},
     jobs,
     lower::shell_words,
-    site::Site,
+    site::{Site, seconds},
 };
 use muster_cli::{
     held::HeldJob,
@@ -16,11 +16,11 @@ use muster_cli::{
     verdict::wait_until_decided,
 };
 use muster_client::{Client, Moment, StepAddress};
-use muster_oar::dialect;
+use muster_oar::{dialect, options::date};
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId, JobId, Timestamp,
     command::JobSelection,
-    job::JobSpec,
+    job::{JobSpec, JobState},
     resources::IndexSet,
     steps::{StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepSpec, StepStreams},
     views::{JobsRequest, RunNodeView},
@@ -29,6 +29,8 @@ use std::io::IsTerminal as _;
 
 /// How long the shell waits for cores of its job: nobody else uses them.
 const WAIT_SECONDS: u32 = 60;
+/// How often the predicted start is looked at, in seconds. The planner predicts no more often.
+const PREDICTION_SECONDS: u32 = 5;
 /// The exit status if the job did not start.
 const NOT_STARTED: u8 = 11;
 /// The exit status if a connection is refused.
@@ -91,7 +93,16 @@ fn wait(site: &mut Site, job: JobId, is_judged: bool) -> Result<(), Failure> {
         require_accepted(&view)?;
     }
     print("Interactive mode: waiting...\n");
-    let view = site.client.wait_for_start(job, None)?;
+    let mut told = None;
+    let view = loop {
+        let view = site.client.wait_for_start(job, Some(PREDICTION_SECONDS))?;
+        if !matches!(view.state, JobState::Held | JobState::Queued | JobState::Launching) {
+            break view;
+        }
+        if let Some(start) = news(&mut told, view.slot_start.or(view.predicted_start)) {
+            print(&format!("Start prediction: {}\n", date::written(seconds(start), &site.zone)));
+        }
+    };
     match view.outcome {
         None => {
             print("Starting...\n");
@@ -99,6 +110,12 @@ fn wait(site: &mut Site, job: JobId, is_judged: bool) -> Result<(), Failure> {
         }
         Some(outcome) => Err(Failure { text: format!("job {job} never ran: {outcome}"), status: NOT_STARTED }),
     }
+}
+
+/// The predicted start of a waiting job, if it is another one than was told last (OAR-J-09).
+fn news(told: &mut Option<Timestamp>, foreseen: Option<Timestamp>) -> Option<Timestamp> {
+    let is_news = foreseen.is_some() && foreseen != *told;
+    foreseen.filter(|_| is_news).inspect(|start| *told = Some(*start))
 }
 
 /// Runs the shell.
@@ -142,5 +159,19 @@ pub fn step(words: Vec<String>, node: &RunNodeView, hosts: Option<String>) -> St
         },
         overlaps: true,
         ..StepSpec::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OAR-J-09
+    #[test]
+    fn a_changed_prediction_is_told_once() {
+        let at = |second| Some(Timestamp::from_unix_seconds(second));
+        let mut told = None;
+        let said = [None, at(100), at(100), None, at(100), at(90), at(90), at(100)].map(|one| news(&mut told, one));
+        assert_eq!(said, [None, at(100), None, None, None, at(90), None, at(100)]);
     }
 }

@@ -187,7 +187,8 @@ fn message(detail: &JobDetail, job: &Job) -> String {
     };
     let reason = detail.job.reason.as_ref().map(|reason| reason.text.clone());
     let ended = detail.job.outcome.as_ref().map(ToString::to_string);
-    let remark = ended.or(reason).unwrap_or_else(|| detail.job.state.word().to_owned());
+    let waits = waiting(detail.use_share_millionths, reason);
+    let remark = ended.or(waits).unwrap_or_else(|| detail.job.state.word().to_owned());
     let counted = if job.resources.is_empty() { detail.job.cores as usize } else { job.resources.len() };
     launch::message(&Message {
         resources: counted,
@@ -201,6 +202,15 @@ fn message(detail: &JobDetail, job: &Job) -> String {
     })
 }
 
+/// The karma, and why a job waits, as far as they are known (OAR-J-23, OAR-Q-12).
+fn waiting(karma_millionths: Option<i64>, reason: Option<String>) -> Option<String> {
+    let karma = karma_millionths.map(|karma| format!("Karma={:.3}", karma as f64 / 1e6));
+    match (karma, reason) {
+        (Some(karma), Some(reason)) => Some(format!("{karma}, {reason}")),
+        (karma, reason) => karma.or(reason),
+    }
+}
+
 /// The states in which a job is listed when nobody asks for others.
 pub const LIVE: [JobState; 6] = [
     JobState::Held,
@@ -210,3 +220,18 @@ pub const LIVE: [JobState; 6] = [
     JobState::Suspended,
     JobState::Finishing,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OAR-J-23, OAR-Q-12: the karma has three decimals.
+    #[test]
+    fn the_message_of_a_waiting_job_has_its_karma_and_the_reason() {
+        let reason = || Some("waits for resources".to_owned());
+        assert_eq!(waiting(Some(-400_000), reason()).as_deref(), Some("Karma=-0.400, waits for resources"));
+        assert_eq!(waiting(Some(1_000_400), None).as_deref(), Some("Karma=1.000"));
+        assert_eq!(waiting(None, reason()), reason());
+        assert_eq!(waiting(None, None), None);
+    }
+}

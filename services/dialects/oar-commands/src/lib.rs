@@ -33,6 +33,8 @@ mod setting;
 mod site;
 mod staging;
 mod words;
+#[cfg(test)]
+mod worked_examples;
 
 use ended::{Ended, print};
 use muster_cli::{

@@ -5,6 +5,7 @@ use muster_oar::{
     NAME,
     dialect::{self, INDEX, JOB_NAME, NAMELESS, PROJECT},
     options::{
+        anterior::{Anterior, Policy},
         array,
         getopt::{Name, Words},
         notify::{self, Tag},
@@ -94,8 +95,8 @@ pub struct Context<'c> {
     pub parameters: Vec<String>,
     /// The time, in seconds since the epoch.
     pub now: i64,
-    /// Whether a dependent starts whatever became of the job before it (OAR-D-03).
-    pub starts_after_any_end: bool,
+    /// Which end of a job lets those start that depend on it, unless the submission says so.
+    pub after: Policy,
     /// The host that the queue of the job names for its type; `None` if it names none.
     pub front: Option<Front>,
     /// The licences of the cluster, with their total numbers.
@@ -340,8 +341,11 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
             _ => {}
         }
     }
-    let kind = if context.starts_after_any_end { DependencyKind::Ended } else { DependencyKind::Succeeded };
-    let after = |job: &u64| Dependency { kind, job: Some(JobId::job(*job)), delay_seconds: 0 };
+    let after = |one: &Anterior| Dependency {
+        kind: kind(one.policy.unwrap_or(context.after)),
+        job: Some(JobId::job(one.job)),
+        delay_seconds: 0,
+    };
     let is_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
     Ok(Component {
         queue: submission.queue.clone(),
@@ -350,12 +354,20 @@ fn component(submission: &Submission, context: &Context<'_>) -> Result<Component
         priority: is_besteffort.then_some(BESTEFFORT_PRIORITY),
         begin: fixed.or_else(|| begin.filter(|begin| *begin > context.now)).map(from),
         deadline: deadline.map(from),
-        dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
+        dependencies: Dependencies { all_of: submission.dependencies.iter().map(|one| vec![after(one)]).collect() },
         holds: Holds { user: submission.is_held, ..Holds::default() },
         launch: launch(submission),
         alternatives: alternatives(submission, context)?,
         ..Component::default()
     })
+}
+
+const fn kind(policy: Policy) -> DependencyKind {
+    match policy {
+        Policy::Strict => DependencyKind::Succeeded,
+        Policy::Always => DependencyKind::Ended,
+        Policy::ErrorPasses => DependencyKind::NotFailed,
+    }
 }
 
 /// The walltime of all shapes, if they have the same.
@@ -589,7 +601,7 @@ mod tests {
             request: request_of(&words),
             parameters: vec!["a b".into(), String::new()],
             now: 1_000_000,
-            starts_after_any_end: false,
+            after: Policy::Strict,
             front,
             licences: [("matlab".to_owned(), 3)].into(),
         };
@@ -651,6 +663,16 @@ mod tests {
         assert_eq!(spec.dialect.as_deref(), Some("oar"));
         let plain = job(&["true"]);
         assert_eq!(plain.components[0].launch.stdout.as_deref(), Some("OAR.%J.stdout"));
+    }
+
+    /// OAR-D-02, OAR-D-03, OAR-D-04: each dependency says which end counts, else the queue does.
+    #[test]
+    fn dependencies_say_which_end_counts() {
+        let line = ["-a", "5", "-a", "6:strict", "-a", "7:always", "-a", "8:error-passes", "true"];
+        let spec = job(&line);
+        let kinds = spec.components[0].dependencies.all_of.iter().map(|group| group[0].kind).collect::<Vec<_>>();
+        use DependencyKind::{Ended, NotFailed, Succeeded};
+        assert_eq!(kinds, [Succeeded, Succeeded, Ended, NotFailed]);
     }
 
     /// OAR-C-06
@@ -785,7 +807,7 @@ mod tests {
                 has_besteffort_class: true,
                 request: String::new(),
                 parameters: Vec::new(),
-                starts_after_any_end: false,
+                after: Policy::Strict,
                 now: 1_000_000,
                 front: None,
                 licences: BTreeMap::new(),
@@ -860,7 +882,7 @@ mod tests {
         assert_eq!(both, [JobType::Container, JobType::InDomain("course".into())]);
     }
 
-    /// OAR-R-15, OAR-G-08
+    /// OAR-R-15, OAR-G-08, W2
     #[test]
     fn shapes_that_never_fit_are_skipped() {
         assert_eq!(job(&["-l", "nodes=5", "-l", "nodes=2", "true"]).components[0].alternatives.len(), 1);

@@ -44,9 +44,39 @@ pub fn listed(site: &mut Site, nodes: &[String], since: i64) -> Result<String, F
     each_event(site, Sequence(1), i64::MAX, |event| {
         if event.at >= since && (nodes.is_empty() || nodes.contains(&event.node)) {
             let why: String = event.data["reason"].as_str().unwrap_or_default().chars().map(printable).collect();
-            let name = event.kind.to_uppercase();
-            out += &format!("{}| {}| NODE_{name}: {why}\n", date::written(event.at, &zone), event.node);
+            let name = name_of(&event.kind, &why);
+            out += &format!("{}| {}| {name}: {why}\n", date::written(event.at, &zone), event.node);
         }
     })?;
     Ok(out)
+}
+
+/// The name of an event: OAR has names for nodes on which something of a job stays (OAR-X-06), and for programs that fail
+/// (OAR-J-18).
+fn name_of(kind: &str, why: &str) -> String {
+    let own = [("cannot be removed", "CPUSET_CLEAN_ERROR"), ("cannot be contained", "CPUSET_ERROR")];
+    let programs =
+        [("job epilog ", "EPILOGUE_ERROR"), ("job prolog ", "PROLOGUE_ERROR"), ("suspend program ", "SUSPEND_ERROR")];
+    let known = own.iter().find(|(words, _)| why.contains(words));
+    let known = known.or_else(|| programs.iter().find(|(words, _)| why.starts_with(words)));
+    match known {
+        Some((_, name)) if kind == "drained" => (*name).to_owned(),
+        _ => format!("NODE_{}", kind.to_uppercase()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OAR-J-18, OAR-S-07, OAR-X-06
+    #[test]
+    fn nodes_that_are_unfit_have_events_with_names() {
+        let stays = "processes or control groups of job 7 cannot be removed";
+        assert_eq!(name_of("drained", stays), "CPUSET_CLEAN_ERROR");
+        assert_eq!(name_of("drained", "the run cannot be contained: x"), "CPUSET_ERROR");
+        assert_eq!(name_of("drained", "job epilog /x failed (exit status: 1)"), "EPILOGUE_ERROR");
+        assert_eq!(name_of("drained", "oarnodesetting: Absent"), "NODE_DRAINED");
+        assert_eq!(name_of("resumed", ""), "NODE_RESUMED");
+    }
 }

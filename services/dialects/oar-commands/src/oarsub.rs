@@ -20,6 +20,7 @@ use muster_oar::{
         target::Target,
     },
     options::{
+        anterior::Policy,
         array,
         getopt::{self, Name, Words},
         rules::{self, SiteRules},
@@ -95,7 +96,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     };
     let has_besteffort_class = submission.is(|kind| *kind == Kind::BestEffort) && makes_way(&mut site)?;
     let config = site.client.config(Moment::Now)?;
-    let starts_after_any_end = !submission.dependencies.is_empty() && starts_after_any_end(&config, &submission);
+    let after = if submission.dependencies.is_empty() { Policy::Strict } else { policy_of(&config, &submission)? };
     let front = front(&config, &submission);
     let context = Context {
         cluster: &cluster,
@@ -105,7 +106,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         request,
         parameters,
         now,
-        starts_after_any_end,
+        after,
         front,
         licences: config.licences,
     };
@@ -207,7 +208,7 @@ fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oa
     Ok(filter)
 }
 
-/// The attribute of a queue that says when dependents start: `strict` or `always`.
+/// The attribute of a queue that says when dependents start: the word of a [`Policy`].
 const DEPENDENCIES: &str = "oar.dependencies";
 
 /// The attributes of a queue with the hosts on which commands of these types run, and with the queue that the hosts serve, if
@@ -222,15 +223,19 @@ fn queue_of<'c>(config: &'c ClusterConfig, submission: &Submission) -> Option<&'
     config.queues.iter().find(|queue| queue.name == *name)
 }
 
-/// Whether a dependent in its queue starts whatever became of the job before it: if the queue says so, and by default if quotas are
-/// in force (OAR-D-02, OAR-D-03).
-fn starts_after_any_end(config: &ClusterConfig, submission: &Submission) -> bool {
+/// Which end of a job lets those start that depend on it: as the queue of the dependent says, by default any end if quotas are in
+/// force (OAR-D-02, OAR-D-03, OAR-D-04).
+fn policy_of(config: &ClusterConfig, submission: &Submission) -> Result<Policy, Refusal> {
     let queue = queue_of(config, submission);
-    match queue.and_then(|queue| queue.attributes.get(DEPENDENCIES)).map(String::as_str) {
-        Some("always") => true,
-        Some("strict") => false,
-        _ => config.settings.quotas.is_some(),
-    }
+    let Some((queue, word)) = queue.and_then(|queue| Some((queue, queue.attributes.get(DEPENDENCIES)?))) else {
+        return Ok(if config.settings.quotas.is_some() { Policy::Always } else { Policy::Strict });
+    };
+    let unknown = || {
+        let why = "expected strict, always or error-passes; an operator sets it";
+        let text = format!("{DEPENDENCIES} of the queue {} is '{}': {why}", shown(&queue.name), shown(word));
+        Refusal::option(Code::Rule, "-a", text)
+    };
+    Policy::named(word).ok_or_else(unknown)
 }
 
 /// The host that the queue of a job names for its type (OAR-T-50, OAR-T-60).

@@ -30,18 +30,25 @@ pub fn configuration(name: &str, nodes: Option<&str>, conf: Option<&str>) -> Res
         None => Vec::new(),
     };
     let out = &mut imported.text;
-    let _ = writeln!(out, "[cluster]\nname = {}\ndefault_queue = \"default\"", quoted(name));
-    for (key, value) in &settings.cluster {
-        let _ = writeln!(out, "{key} = {value}");
-    }
-    if let Some(seconds) = settings.window_seconds {
-        let _ = writeln!(out, "\n[accounting]\nwindow_seconds = {seconds}");
+    for section in keys::SECTIONS {
+        let mut entries = settings.section(section).peekable();
+        if section == "cluster" {
+            let _ = writeln!(out, "[cluster]\nname = {}\ndefault_queue = \"default\"", quoted(name));
+        } else if entries.peek().is_some() {
+            let _ = writeln!(out, "\n[{section}]");
+        }
+        for (key, value) in entries {
+            let _ = writeln!(out, "{key} = {value}");
+        }
     }
     // The queues that OAR comes with.
     for (queue, priority) in [("admin", 10), ("default", 2), ("besteffort", 0)] {
         let _ = writeln!(out, "\n[[queues]]\nname = \"{queue}\"\npriority = {priority}");
         if queue == "admin" {
             let _ = writeln!(out, "users = [\"root\"] # and the members of the group admin");
+        }
+        for line in settings.of_queues() {
+            let _ = writeln!(out, "{line}");
         }
     }
     for node in &nodes {
@@ -87,7 +94,7 @@ mod tests {
         assert!(n1 < imported.text.find("\"n2\""), "nodes are in the order of their resources");
         let warnings = imported.warnings.join("\n");
         for part in [
-            "oar.conf, line 6: QUOTAS",
+            "oar.conf: QUOTAS is on without QUOTAS_CONF_FILE",
             "oar.conf, line 7: SOMETHING_ELSE",
             "oar.conf, line 8: expected KEY=VALUE",
             "node n1: color differs",
@@ -98,6 +105,65 @@ mod tests {
             assert!(warnings.contains(part), "{part}:\n{warnings}");
         }
         assert!(!warnings.contains("SCHEDULER_TIMEOUT"), "it has its usual value: {warnings}");
+    }
+
+    /// OAR-E-03, OAR-E-06, OAR-E-07, OAR-G-13, OAR-G-16, OAR-J-18, OAR-S-07, OAR-T-50, OAR-T-60: each key that the configuration has
+    /// an equivalent for is taken over.
+    #[test]
+    fn keys_with_an_equivalent_are_taken_over() {
+        let conf = r#"
+            SCHEDULER_NODE_MANAGER_WAKE_UP_CMD="/etc/oar/wake --all"
+            ENERGY_SAVING_NODE_MANAGER_SLEEP_CMD=/etc/oar/sleep   # a comment
+            SCHEDULER_NODE_MANAGER_IDLE_TIME=900
+            ENERGY_SAVING_NODE_MANAGER_WAKEUP_TIMEOUT="1:500 11:1000"
+            ENERGY_SAVING_NODES_KEEPALIVE="cluster=paradent:10 & gpu='YES' and mem=64:2"
+            PROLOGUE_EXEC_FILE="/etc/oar/prologue"
+            PROLOGUE_EPILOGUE_TIMEOUT=60
+            SUSPEND_RESUME_FILE="/etc/oar/suspend_resume.pl"
+            JOBDEL_WALLTIME=300
+            RESERVATION_WAITING_RESOURCES_TIMEOUT=120
+            WALLTIME_CHANGE_ENABLED="yes"
+            WALLTIME_MAX_INCREASE=7200
+            WALLTIME_INCREMENT=-1
+            WALLTIME_ALLOWED_USERS_TO_DELAY_JOBS="ann bob"
+            DEPLOY_HOSTNAME="front"
+            COSYSTEM_HOSTNAME="127.0.0.1"
+            QUOTAS="yes"
+            QUOTAS_CONF_FILE="/etc/oar/quotas.json"
+            MAIL_SMTP_SERVER="smtp.site"
+            ENERGY_SAVING_WINDOW_SIZE="many"
+        "#;
+        let imported = configuration("lyon", None, Some(conf)).expect("it can be read");
+        let queue = "priority = 2\nwalltime_increases = { \"max_seconds\" = 7200, \"may_delay\" = [\"ann\", \"bob\"], \
+                     \"step_seconds\" = 315360000 }\nattributes = { \"oar.deploy_host\" = \"front\" }\n";
+        for part in [
+            "default_queue = \"default\"\nreserved_nodes_wait_seconds = 120\n",
+            "[energy]\nidle_seconds = 900\nkeep_awake = [\"cluster=paradent:10\", \"gpu=true,mem=64:2\"]\n\
+             sleep_program = [\"/etc/oar/sleep\"]\nwake_program = [\"/etc/oar/wake\", \"--all\"]\n\
+             wake_timeouts = [\"1:500\", \"11:1000\"]\n",
+            "[executor]\njob_prolog = \"/etc/oar/prologue\"\nsite_program_timeout_seconds = 60\n\
+             suspend_program = \"/etc/oar/suspend_resume.pl\"\nunkillable_seconds = 300\n",
+            "[quotas]\nfile = \"/etc/oar/quotas.json\"\n",
+            "[notifier.mail]\nhost = \"smtp.site\"\n",
+            queue,
+        ] {
+            assert!(imported.text.contains(part), "{part}:\n{}", imported.text);
+        }
+        let warnings = imported.warnings.join("\n");
+        for part in [
+            "line 7: PROLOGUE_EXEC_FILE is '/etc/oar/prologue': it runs as the account",
+            "line 9: SUSPEND_RESUME_FILE",
+            "line 17: COSYSTEM_HOSTNAME is '127.0.0.1': here it must be the name of a node",
+            "line 21: ENERGY_SAVING_WINDOW_SIZE is 'many': expected a number from 1 to 10000; it is not taken over",
+        ] {
+            assert!(warnings.contains(part), "{part}:\n{warnings}");
+        }
+        assert_eq!(imported.warnings.len(), 4, "{warnings}");
+        // Keys that are switched off stay off.
+        let off = "WALLTIME_MAX_INCREASE=10\nQUOTAS_CONF_FILE=/q\nSCHEDULER_NODE_MANAGER_SLEEP_CMD='/bin/x; rm'\n";
+        let imported = configuration("lyon", None, Some(off)).expect("it can be read");
+        assert!(!["increases", "quotas", "sleep"].iter().any(|word| imported.text.contains(word)), "{}", imported.text);
+        assert!(imported.warnings[0].contains("a command line that no shell has to read"), "{:?}", imported.warnings);
     }
 
     /// OAR-C-13

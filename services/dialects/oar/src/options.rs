@@ -1,5 +1,6 @@
 //! The command line of `oarsub` and the directives of its scripts.
 
+pub mod anterior;
 pub mod array;
 pub mod date;
 pub mod getopt;

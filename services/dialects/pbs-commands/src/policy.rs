@@ -7,7 +7,13 @@ use muster_pbs_plan::{
     plan,
     state_file::{MOST_BYTES, StateFile},
 };
-use muster_pbs_policy::{check::check, findings::escaped, folder, preset::Preset, report};
+use muster_pbs_policy::{
+    check::check,
+    findings::{Finding, escaped},
+    folder,
+    preset::Preset,
+    report,
+};
 use muster_schemas::Timestamp;
 use std::{
     fs::File,
@@ -84,10 +90,10 @@ pub fn plan_dry(words: &[String]) -> Ended {
     // Mistakes in the policy are told first.
     let checked = check(&sources, *preset.as_ref().unwrap_or(&None));
     for warning in &checked.warnings {
-        stderr_line!("muster pbs plan: warning: {warning}");
+        stderr_line!("muster pbs plan: warning: {}", warning.located());
     }
     let Some(tables) = checked.policy else {
-        let errors: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = checked.errors.iter().map(Finding::located).collect();
         return Err(Failure {
             text: format!("the policy cannot be followed\n{}", errors.join("\n")),
             status: POLICY_ERRORS,

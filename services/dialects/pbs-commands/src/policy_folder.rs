@@ -4,19 +4,25 @@
 //! The policy of the planner has the limits of server and queues, and local hours as instants. So it is made again when the
 //! configuration changes, and at the latest every month.
 
+mod bounded;
+mod facts;
 mod presets;
+mod restart;
 
 use super::ended::{Ended, Failure, print};
+use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
-use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs};
+use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs, scheduler_policy, time_zone};
 pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
+    findings::Finding,
     folder,
     nodes::MonitorConfig,
+    routes::Site,
     values::Decimal,
 };
 use muster_schemas::{
@@ -45,6 +51,8 @@ pub struct PolicyFolder {
     zone: TimeZone,
     /// What was put in force: the tables, and the hashes of their files.
     accepted: Option<(Tables, Vec<PolicySource>)>,
+    /// What presets have to know beside the files and the log.
+    facts: Facts,
     /// The day of the last warning about its holidays.
     warned: Option<Date>,
 }
@@ -85,7 +93,15 @@ impl From<ClientError> for LoadError {
 impl PolicyFolder {
     /// A folder, for the system at the other end of a client.
     pub fn new(client: Client, folder: PathBuf) -> Self {
-        Self { client, folder, preset: None, zone: zone::of_process(), accepted: None, warned: None }
+        Self {
+            client,
+            folder,
+            preset: None,
+            zone: zone::of_process(),
+            accepted: None,
+            facts: Facts::default(),
+            warned: None,
+        }
     }
 
     /// The same for a preset, which reads the file `config` too (PBS-P-01).
@@ -100,27 +116,32 @@ impl PolicyFolder {
     /// If the folder cannot be read or the system does not answer. Nothing was changed.
     pub fn load(&mut self) -> Result<Loaded, LoadError> {
         let sources = folder::read(&self.folder).map_err(LoadError::Folder)?;
-        let Checked { policy, errors, warnings, digests } = check(&sources, self.preset);
+        let config = self.client.config(Moment::Now)?;
+        let preset = self.preset_of(&config);
+        let Checked { policy, errors, warnings, digests } = check(&sources, preset);
         let hashes = hashes(&digests);
         let Some(tables) = policy else {
-            return self.refuse(hashes, errors.iter().map(ToString::to_string).collect());
+            return self.refuse(preset, hashes, errors.iter().map(Finding::located).collect());
         };
-        let (dry_only, lost) = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
-        if !dry_only.is_empty() {
-            return self.refuse(hashes, dry_only);
-        }
+        let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
+        self.facts.forget();
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
-            return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
+            return self.refuse(preset, hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let warnings = warnings.iter().map(ToString::to_string).chain(lost).collect();
+        let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
         self.accepted = Some((tables, hashes));
         Ok(Loaded::InForce(warnings))
     }
 
-    /// Makes the policy again for the present configuration and time, unless somebody has set another one. It does not
-    /// read the files.
+    /// The preset that the files are for: the one that was named with the folder, or that of the server.
+    fn preset_of(&self, config: &ClusterConfig) -> Option<Preset> {
+        self.preset.or_else(|| Preset::parse(scheduler_policy(&config.settings.attributes)?))
+    }
+
+    /// Makes the policy again for the present configuration and time, unless somebody has set another one. It reads the files only
+    /// if the server has another preset since.
     ///
     /// # Errors
     /// If the system does not answer.
@@ -128,7 +149,15 @@ impl PolicyFolder {
         let Some((tables, hashes)) = self.accepted.take() else { return Ok(()) };
         let renewed = self.renewed(&tables, &hashes);
         self.accepted = Some((tables, hashes));
-        renewed
+        if renewed? {
+            self.load()?;
+        }
+        Ok(())
+    }
+
+    /// Whether its files are in force, or were until somebody set another policy.
+    pub const fn is_in_force(&self) -> bool {
+        self.accepted.is_some()
     }
 
     /// Once a day: that the holidays in force are those of another year (PBS-T-05).
@@ -139,14 +168,18 @@ impl PolicyFolder {
         Some(warning)
     }
 
-    fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<(), LoadError> {
-        match self.client.policy(Moment::Now)?.sources == hashes {
-            false => Ok(()),
-            true => {
-                let wanted = self.policy(tables, hashes)?;
-                self.put(&wanted)
-            }
+    /// Whether the files have to be read again.
+    fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<bool, LoadError> {
+        if self.client.policy(Moment::Now)?.sources != hashes {
+            return Ok(false);
         }
+        let config = self.client.config(Moment::Now)?;
+        if self.preset_of(&config) != tables.preset.as_ref().map(|preset| preset.preset) {
+            return Ok(true);
+        }
+        let wanted = self.policy(tables, hashes)?;
+        self.put(&wanted)?;
+        Ok(false)
     }
 
     /// Nothing starts as long as no policy was ever put in force: the default does not stand in for a broken file.
@@ -165,8 +198,16 @@ impl PolicyFolder {
 
     fn policy(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<Policy, LoadError> {
         let config = self.client.config(Moment::Now)?;
-        let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(self.zone.clone());
-        Ok(policy(tables, hashes, &config, &now))
+        // The zone of the server counts more than that of this process (PBS-T-07).
+        let zone = time_zone(&config.settings.attributes).unwrap_or_else(|| self.zone.clone());
+        let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(zone);
+        let Some(preset) = &tables.preset else { return Ok(policy(tables, hashes, &config, &now)) };
+        let mut site = site(&config, &now);
+        let wrong = self.facts.tell(preset, &mut site);
+        if !wrong.is_empty() {
+            self.client.refuse_policy(CommandId::new_now(), &refusal(Some(preset.preset), hashes.to_vec(), wrong))?;
+        }
+        Ok(named(presets::policy(preset, tables, &site), Some(preset.preset), hashes))
     }
 
     fn put(&mut self, wanted: &Policy) -> Result<(), LoadError> {
@@ -176,9 +217,13 @@ impl PolicyFolder {
         Ok(())
     }
 
-    fn refuse(&mut self, sources: Vec<PolicySource>, mistakes: Vec<String>) -> Result<Loaded, LoadError> {
-        let refusal = PolicyRefusal { name: name(self.preset), sources, mistakes: mistakes.clone() };
-        self.client.refuse_policy(CommandId::new_now(), &refusal)?;
+    fn refuse(
+        &mut self,
+        preset: Option<Preset>,
+        sources: Vec<PolicySource>,
+        mistakes: Vec<String>,
+    ) -> Result<Loaded, LoadError> {
+        self.client.refuse_policy(CommandId::new_now(), &refusal(preset, sources, mistakes.clone()))?;
         Ok(Loaded::Refused(mistakes))
     }
 }
@@ -188,18 +233,35 @@ fn name(preset: Option<Preset>) -> String {
     format!("PBS {}", preset.map_or("fifo", Preset::name))
 }
 
-/// The planner's policy for tables, a configuration and a time.
+fn refusal(preset: Option<Preset>, sources: Vec<PolicySource>, mistakes: Vec<String>) -> PolicyRefusal {
+    PolicyRefusal { name: name(preset), sources, mistakes }
+}
+
+fn named(policy: Policy, preset: Option<Preset>, hashes: &[PolicySource]) -> Policy {
+    Policy { name: name(preset), sources: hashes.to_vec(), ..policy }
+}
+
+/// The planner's policy for tables, a configuration and a time. Presets know of no outages and allocations then.
 pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, now: &Zoned) -> Policy {
+    let made = match &tables.preset {
+        None => {
+            let server = limits(&config.settings.attributes);
+            engine::policy(tables, &server, &limits_of_queues(config), timeshared(tables, config), &range(now))
+        }
+        Some(preset) => presets::policy(preset, tables, &site(config, now)),
+    };
+    named(made, tables.preset.as_ref().map(|preset| preset.preset), hashes)
+}
+
+fn site(config: &ClusterConfig, now: &Zoned) -> Site {
+    presets::site(config, limits(&config.settings.attributes), limits_of_queues(config), now.timestamp(), range(now))
+}
+
+/// The limits of all queues, in the order of their creation.
+fn limits_of_queues(config: &ClusterConfig) -> Vec<(String, Limits)> {
     let mut queues: Vec<&QueueSpec> = config.queues.iter().collect();
     queues.sort_by_key(|queue| created(&queue.attributes));
-    let of_queues: Vec<(String, Limits)> =
-        queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect();
-    let server = limits(&config.settings.attributes);
-    let policy = match &tables.preset {
-        None => engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now)),
-        Some(preset) => presets::policy(preset, tables, config, server, of_queues, range(now)),
-    };
-    Policy { name: name(tables.preset.as_ref().map(|preset| preset.preset)), sources: hashes.to_vec(), ..policy }
+    queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect()
 }
 
 /// The timeshared nodes of the file `nodes` that the cluster has (PBS-L-01). The properties `ideal_load` and `max_load` of a
@@ -239,6 +301,9 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             ("max_run", Some(who)) => {
                 let of_user = who.strip_prefix("u:").and_then(|user| Some((user.to_owned(), value.parse().ok()?)));
                 limits.max_run_of_users.extend(of_user);
+                // A group that this host does not know has no jobs.
+                let group = who.strip_prefix("g:").and_then(|group| muster_names::group_number(group).ok().flatten());
+                limits.max_run_of_groups.extend(group.and_then(|group| Some((group, value.parse().ok()?))));
             }
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));

@@ -9,7 +9,7 @@ use muster_pbs::{
     NAME,
     flavour::Flavour,
     job_id::{Part, PbsJobId},
-    qmgr::limits_of,
+    qmgr::{limits_of, schedule_iteration},
     refusal::shown,
     show::{Counts, ServerFacts, ServerState, Sources},
     submit::{Rules, Settings},
@@ -82,7 +82,7 @@ impl Site {
             max_running: limits_of(&config.settings.attributes)
                 .find(|(name, resource, _)| *name == "max_running" && resource.is_none())
                 .and_then(|(_, _, most)| most.parse().ok()),
-            iteration_seconds: None,
+            iteration_seconds: schedule_iteration(&config.settings.attributes).map(u64::from),
             version,
         }
     }

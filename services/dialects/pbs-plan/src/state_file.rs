@@ -229,6 +229,9 @@ pub struct NodeState {
     /// Presets: its processors that are idle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<u32>,
+    /// What its monitor says to further queries. Only programs ask.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, String>,
 }
 
 /// A load in millionths as the state of a node has it.

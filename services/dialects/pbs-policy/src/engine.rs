@@ -32,6 +32,8 @@ pub struct Limits {
     pub max_group_run: Option<u64>,
     /// Running jobs of single users.
     pub max_run_of_users: BTreeMap<String, u64>,
+    /// Running jobs of single groups, by their numbers.
+    pub max_run_of_groups: BTreeMap<u32, u64>,
     /// Resources by their names, in seconds, kilobytes or numbers.
     pub resources_available: BTreeMap<String, u64>,
     /// The same, used where `resources_available` has no entry.
@@ -94,6 +96,7 @@ pub fn policy(
         usage: config.collects_usage().then(|| usage(config)),
         routes: None,
         staged_ahead: config.prestaged_jobs,
+        hidden_log_classes: Some(config.log_filter.sum()),
         loads: balances(config)
             .then(|| Box::new(LoadTable { nodes: timeshared, settle_seconds: config.load_settle_seconds })),
     };
@@ -243,7 +246,13 @@ pub(crate) fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) ->
         max_running_jobs: Some(*most),
         ..new(LimitPer::User)
     };
-    limits.into_iter().filter(has_any).chain(own.max_run_of_users.iter().map(of_user)).collect()
+    let of_group = |(group, most): (&u32, &u64)| Limit {
+        name: Some(group.to_string()),
+        max_running_jobs: Some(*most),
+        ..new(LimitPer::Group)
+    };
+    let of_users = own.max_run_of_users.iter().map(of_user);
+    limits.into_iter().filter(has_any).chain(of_users).chain(own.max_run_of_groups.iter().map(of_group)).collect()
 }
 
 /// The resources that are tested (PBS-Q-04).

@@ -31,14 +31,40 @@ pub struct Finding {
     pub token: String,
 }
 
+impl Finding {
+    /// `FILE:LINE: column N: message (token 'T')`, as people read it: with the place of the word in its line.
+    pub fn located(&self) -> String {
+        Located(self, true).to_string()
+    }
+}
+
 impl fmt::Display for Finding {
     /// `FILE:LINE: message (token 'T')`. Control characters are escaped, and long words are cut.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Located(self, false).fmt(f)
+    }
+}
+
+/// A finding, with its column or without.
+struct Located<'f>(&'f Finding, bool);
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(finding, has_column) = self;
+        finding.write(f, *has_column)
+    }
+}
+
+impl Finding {
+    fn write(&self, f: &mut fmt::Formatter<'_>, has_column: bool) -> fmt::Result {
         write_escaped(f, &self.file)?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
         f.write_str(": ")?;
+        if has_column && self.column > 0 && !self.token.is_empty() {
+            write!(f, "column {}: ", self.column)?;
+        }
         write_escaped(f, &self.message)?;
         if !self.token.is_empty() {
             f.write_str(" (token '")?;

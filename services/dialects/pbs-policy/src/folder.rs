@@ -40,9 +40,17 @@ pub enum FolderError {
 /// # Errors
 /// The folder or a file in it cannot be read.
 pub fn read(folder: &Path) -> Result<Vec<Source>, FolderError> {
+    read_files(folder, &FILES)
+}
+
+/// Reads files of a folder, in the same way.
+///
+/// # Errors
+/// The folder or a file in it cannot be read.
+pub fn read_files(folder: &Path, names: &[&str]) -> Result<Vec<Source>, FolderError> {
     let folder_error = |source| FolderError::Folder { folder: folder.to_owned(), source };
     fs::read_dir(folder).map_err(folder_error)?;
-    FILES.iter().filter_map(|name| read_file(folder, name).transpose()).collect()
+    names.iter().filter_map(|name| read_file(folder, name).transpose()).collect()
 }
 
 fn read_file(folder: &Path, name: &str) -> Result<Option<Source>, FolderError> {

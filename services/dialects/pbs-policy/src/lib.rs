@@ -5,6 +5,7 @@
 //! except [`folder::read`], and nothing looks at a clock. Requirement ids such as PBS-F-04 are those of the dialect's
 //! specification.
 
+pub mod allocations;
 pub mod check;
 pub mod dedicated;
 pub mod engine;

@@ -2,7 +2,7 @@
 
 use crate::{
     check::{Checked, Policy},
-    findings::escaped,
+    findings::{Finding, escaped},
     holidays::{Holidays, Hours},
     mode::Mode,
     preset::{self, PresetConfig},
@@ -24,11 +24,12 @@ const WIDTH: usize = 22;
 /// The names of weekdays, Monday first.
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// The lines about a checked folder: errors, then warnings, each as `FILE:LINE: message (token 'T')`; then what is in
+/// The lines about a checked folder: errors, then warnings, each as
+/// `FILE:LINE: column N: message (token 'T')`; then what is in
 /// force, or that nothing is. Local times are those of the zone, and windows that are over at the given time are marked.
 pub fn lines(checked: &Checked, zone: &TimeZone, now: Timestamp) -> Vec<String> {
-    let mut lines: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
-    lines.extend(checked.warnings.iter().map(|warning| format!("warning: {warning}")));
+    let mut lines: Vec<String> = checked.errors.iter().map(Finding::located).collect();
+    lines.extend(checked.warnings.iter().map(|warning| format!("warning: {}", warning.located())));
     let counts = format!("{}, {}", counted(checked.errors.len(), "error"), counted(checked.warnings.len(), "warning"));
     let Some(policy) = &checked.policy else {
         lines.push(format!("{counts}: the policy cannot be put in force"));

@@ -27,7 +27,13 @@ use muster_schemas::policy::{
 use std::collections::BTreeMap;
 
 /// The longest walltime of a short job, and the charges of short and of other jobs (PBS-P-09).
-const OWNERS: Owners = Owners { short_seconds: 1200, short_charge: 1, charge: 10, left_after_day_millionths: None };
+const OWNERS: Owners = Owners {
+    short_seconds: 1200,
+    short_charge: 1,
+    charge: 10,
+    left_after_day_millionths: None,
+    over_left_after_day_millionths: None,
+};
 
 /// The policy of the planner.
 pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
@@ -47,6 +53,7 @@ pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
         other_hours: Some(other_hours),
         queues: site.queues.iter().map(|(name, _)| name.clone()).collect(),
         routes: Some(Box::new(translation.routes())),
+        hidden_log_classes: Some(tables.sched_config.log_filter.sum()),
         ..Turns::default()
     };
     Policy {
@@ -92,18 +99,22 @@ impl Translation<'_> {
             ranks_first: self.is(&[Preset::SgiOrigin, Preset::IbmSp]),
             owners: (self.is(&[Preset::SgiOrigin]) && config.sort_by_past_usage).then_some(Owners {
                 left_after_day_millionths: u32::try_from(config.decay_factor.millionths()).ok(),
+                over_left_after_day_millionths: u32::try_from(config.over_allocation_decay_factor.millionths())
+                    .ok()
+                    .filter(|_| !self.site.over_allocation.is_empty()),
                 ..OWNERS
             }),
             hours: self.hours(),
             load: self.load(),
             avoids_fragments: self.is(&[Preset::SgiOrigin, Preset::CrayT3e]) && config.avoid_fragmentation,
-            enforces_allocations: config.enforce_allocation.holds(self.site.range.from, &self.site.range.zone),
+            enforces_allocations: config.enforce_allocation.holds(self.site.now, &self.site.range.zone),
             reservations: match config.backfill_mode {
                 _ if self.is(&[Preset::Multitask]) => Reservations::None,
                 BackfillMode::None => Reservations::None,
                 BackfillMode::Static => Reservations::Kept,
                 BackfillMode::Dynamic => Reservations::Renewed,
             },
+            over_allocation: self.site.over_allocation.clone(),
         }
     }
 
@@ -188,7 +199,7 @@ impl Translation<'_> {
 
     fn machine(&self, name: String) -> Machine {
         let host = self.site.hosts.get(&name);
-        let is_enforced = self.config.enforce_dedicated_time.holds(self.site.range.from, &self.site.range.zone);
+        let is_enforced = self.config.enforce_dedicated_time.holds(self.site.now, &self.site.range.zone);
         let system = self.config.system_name.as_deref().map(short_name);
         let own = self.site.outages_of(&name);
         let of_system = system.as_deref().map(|system| self.site.outages_of(system));

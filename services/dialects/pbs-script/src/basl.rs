@@ -1,5 +1,6 @@
-//! BaSL programs (PBS-X-07, PBS-X-08, PBS-X-13).
+//! BaSL programs (PBS-X-07, PBS-X-08, PBS-X-12, PBS-X-13).
 
+mod mapped;
 mod picture;
 
 use crate::{
@@ -8,6 +9,7 @@ use crate::{
     program::Program,
     source,
 };
+use mapped::Monitored;
 use muster_basl::{Action as Told, Actions, Answer, Clock, Globals, Limits, Machine, Program as Text, Snapshot};
 use std::{
     path::{Path, PathBuf},
@@ -22,20 +24,35 @@ pub struct Basl {
     /// The checksum of the text of the program.
     sha256: String,
     machine: Machine,
+    monitored: Monitored,
 }
 
 impl Basl {
-    /// Reads a program and puts it in force, with the globals of an earlier cycle if there are any that fit it.
+    /// Reads a program and its configuration and puts it in force, with the globals of an earlier cycle if there are any that fit
+    /// it.
     ///
     /// # Errors
-    /// All mistakes in it.
-    pub fn new(file: &Path, globals: Option<Globals>, cycle: &Cycle) -> Result<Self, Vec<String>> {
-        let (program, sha256) = read(file)?;
-        let mut basl = Self { file: file.to_owned(), sha256, machine: in_force(program, cycle)? };
+    /// All mistakes in both files.
+    pub fn new(
+        file: &Path,
+        config: Option<PathBuf>,
+        globals: Option<Globals>,
+        cycle: &Cycle,
+    ) -> Result<Self, Vec<String>> {
+        let ((program, sha256), monitored) = both(read(file), Monitored::read(config))?;
+        let mut basl = Self { file: file.to_owned(), sha256, machine: in_force(program, cycle)?, monitored };
         if let Some(globals) = globals {
             basl.resume(globals);
         }
         Ok(basl)
+    }
+}
+
+/// Both results, or the mistakes of both.
+fn both<A, B>(one: Result<A, Vec<String>>, other: Result<B, Vec<String>>) -> Result<(A, B), Vec<String>> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (one, other) => Err(one.err().into_iter().chain(other.err()).flatten().collect()),
     }
 }
 
@@ -55,7 +72,8 @@ fn in_force(program: Arc<Text>, cycle: &Cycle) -> Result<Machine, Vec<String>> {
 impl Program for Basl {
     fn cycle(&mut self, cycle: &Cycle, docket: &mut Docket<'_>) -> End {
         let clock = Clock::new(cycle.now, cycle.zone.clone());
-        let snapshot = picture::snapshot(docket.state());
+        let mut snapshot = picture::snapshot(docket.state());
+        self.monitored.tell(&mut snapshot, &|node, query| docket.fact(node, query));
         let deadline = Instant::now() + docket.bounds().cycle;
         let mut is_over = || Instant::now() >= deadline;
         let mut limits = Limits { statements: docket.bounds().statements, is_over: Some(&mut is_over) };
@@ -75,8 +93,8 @@ impl Program for Basl {
     }
 
     fn reload(&mut self, cycle: &Cycle) -> Result<(), Vec<String>> {
-        let (program, sha256) = read(&self.file)?;
-        (self.machine, self.sha256) = (in_force(program, cycle)?, sha256);
+        let ((program, sha256), monitored) = both(read(&self.file), Monitored::read(self.monitored.file()))?;
+        (self.machine, self.sha256, self.monitored) = (in_force(program, cycle)?, sha256, monitored);
         Ok(())
     }
 
@@ -93,7 +111,7 @@ impl Program for Basl {
     }
 
     fn sources(&self) -> Vec<(String, String)> {
-        vec![(source::name(&self.file), self.sha256.clone())]
+        std::iter::once((source::name(&self.file), self.sha256.clone())).chain(self.monitored.source()).collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Setup {
     pub print: Option<PathBuf>,
     /// What a Tcl program runs at its end, as with `-t`.
     pub termination: Option<PathBuf>,
+    /// The configuration of a BaSL program, as with `-c` (PBS-X-12).
+    pub config: Option<PathBuf>,
     /// The zone of local times, such as `Europe/Zurich`; UTC if there is none.
     pub zone: Option<String>,
     /// Bounds of cycles and processes.
@@ -43,6 +45,7 @@ impl Setup {
             folder: folder.into(),
             print: Some(DEFAULT_PRINT_FILE.into()),
             termination: None,
+            config: None,
             zone: None,
             bounds: Bounds::default(),
             globals: None,
@@ -117,12 +120,13 @@ impl Scheduler {
         if !setup.folder.is_dir() {
             return Err(vec![format!("{}: there is no such folder", setup.folder.display())]);
         }
-        let Setup { folder, print, termination, zone: zone_name, bounds, globals } = setup;
+        let Setup { folder, print, termination, config, zone: zone_name, bounds, globals } = setup;
         let program: Box<dyn Program> = match word {
             ProgramWord::Basl { file } => {
                 let begun = Begun { seq: cycles.seq(), reason: Command::Configure, triggers: Vec::new() };
                 let cycle = cycle_at(begun, Hour::prime(now), &zone);
-                Box::new(Basl::new(&folder.join(file), globals, &cycle)?)
+                let config = config.map(|config| folder.join(config));
+                Box::new(Basl::new(&folder.join(file), config, globals, &cycle)?)
             }
             ProgramWord::Tcl { body, init } => {
                 let files = Files { folder, body: body.clone(), init: init.clone(), termination, print };

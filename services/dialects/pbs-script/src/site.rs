@@ -36,7 +36,8 @@ pub fn fact(state: &StateFile, node: &str, query: &str) -> Option<String> {
         "ncpus" => node.ncpus.map(|count| count.to_string()),
         "physmem" => node.physmem.clone(),
         "state" => node.state.clone(),
-        _ => None,
+        "systime" => node.systime.map(|percent| percent.to_string()),
+        _ => node.answers.get(query).cloned(),
     }
 }
 

@@ -12,6 +12,7 @@ mod problem;
 mod queues;
 mod routes;
 mod run_limits;
+mod scheduling;
 mod servers;
 mod values;
 
@@ -24,4 +25,5 @@ pub use object::{Object, Printed, Setting, list, only, print};
 pub use parse::{SyntaxError, Written, parse, script};
 pub use queues::{listed_queue, queue};
 pub use routes::limits as limits_of_jobs;
+pub use scheduling::{schedule_iteration, scheduler_policy, time_zone};
 pub use servers::{listed_server, server};

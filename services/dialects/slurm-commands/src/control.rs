@@ -10,18 +10,23 @@ use muster_client::Moment;
 use muster_schemas::{
     CommandId, JobId,
     accounts::{AccountSettings, ClassSpec},
+    cluster::{QueueSpec, WayOut},
     command::JobSelection,
     event::JobChange,
     job::{Holds, JobState},
     policy::{BackfillMode, Policy},
     resources::IndexSet,
-    views::{ErrorCode, HoldRequest, JobView, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, TellRequest},
+    views::{
+        ErrorCode, HoldRequest, JobView, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, ReservationView,
+        TellRequest,
+    },
 };
 use muster_slurm::{
     attributes::{SET, job::SPECIAL_EXIT, job_key},
     burst_buffer::script_of,
     job_id::{IdExpression, JobPart},
     messages::told,
+    options::RELEASE,
     queries::{
         Failure,
         reservation::Deleted,
@@ -30,15 +35,22 @@ use muster_slurm::{
     },
     select::{Action, Chosen, Target, choose, of_steps, shown_by_scontrol},
     show::{
+        data::{self, Asker, DataFormat},
         record::JobRecord,
         sacctmgr,
         scontrol::{self, Lines, NodeExtras},
+        sinfo::{self, NodeRecord, Partition},
         squeue::document,
         step::StepRecord,
     },
     words::State,
 };
-use std::{collections::BTreeMap, io::Write as _, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// The ports of Slurm's daemons, for programs that ask for them: nothing listens there.
 pub(super) const CONTROLLER_PORT: u16 = 6817;
@@ -49,21 +61,23 @@ const REQUEUE_DELAY_SECONDS: u32 = 120;
 /// Runs a command line of `scontrol`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(command) = wanted(site, parse(words)?) else { return Ok(0) };
+    if let Some(user) = &command.as_user {
+        acts_as_caller(site, user)?;
+    }
     match &command.verb {
         Verb::Show { entity, id } => {
-            let shown = show(site, &command, words, *entity, id.as_deref())?;
+            if let Some(format) = command.data {
+                print(&show_data(site, words, (*entity, id.as_deref()), format)?);
+                return Ok(0);
+            }
+            let shown = show(site, &command, *entity, id.as_deref())?;
             if command.is_verbose && entity.has_records() {
                 print(&scontrol::update_line(&shown, &site.clock));
             }
             print(&shown);
             Ok(0)
         }
-        Verb::Ping => {
-            // The command asks for the state at this moment.
-            let answer = site.client.another().waiting(Duration::ZERO).info(Moment::Now);
-            print(&scontrol::ping(&super::site::host(), answer.is_ok()));
-            Ok(u8::from(answer.is_err()))
-        }
+        Verb::Ping => ping(site, words, command.data),
         Verb::Act { action, ids, names, variant, only_incomplete } => {
             let ids = with_named(site, ids, names)?;
             act(site, *action, &ids, *variant, *only_incomplete)
@@ -94,17 +108,87 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     }
 }
 
-fn show(
+/// `scontrol ping`: whether the system answers at this moment.
+fn ping(site: &mut Site, words: &[String], data: Option<DataFormat>) -> Ended {
+    let asked = Instant::now();
+    let is_up = site.client.another().waiting(Duration::ZERO).info(Moment::Now).is_ok();
+    let micros = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let host = super::site::host();
+    let list = vec![scontrol::ping_data(&host, is_up, micros)];
+    let text = match data {
+        None => scontrol::ping(&host, is_up),
+        Some(format) if is_up => site.with_asker(words, |asker, _| format.text(&asker.document("pings", list, &[])))?,
+        // A system that is away can tell neither its name nor who asks.
+        Some(format) => {
+            let asker = Asker { command: words, user: "", group: "", cluster: "", release: RELEASE };
+            format.text(&asker.document("pings", list, &[]))
+        }
+    };
+    print(&text);
+    Ok(u8::from(!is_up))
+}
+
+/// Refuses to act for another user (`-u`): the system takes the caller's own word for nobody else.
+fn acts_as_caller(site: &mut Site, user: &str) -> Result<(), Failure> {
+    let caller = site.caller()?;
+    let is_caller = user == caller || user.parse().is_ok_and(|uid| super::site::user_name(uid) == caller);
+    let text = format!("muster acts for the user who calls it, {caller}, and not for {user}; nothing was changed");
+    if is_caller { Ok(()) } else { Err(Failure::error("scontrol", text)) }
+}
+
+/// Shows something as data for programs.
+fn show_data(
     site: &mut Site,
-    command: &Scontrol,
     words: &[String],
-    entity: Entity,
-    id: Option<&str>,
+    (entity, id): (Entity, Option<&str>),
+    format: DataFormat,
 ) -> Result<String, Failure> {
+    site.asks(asking(entity));
+    let (name, list) = match entity {
+        Entity::Jobs => {
+            let records = job_records(site, id)?;
+            return site.with_asker(words, |asker, clock| format.text(&document(&records, asker, clock.now)));
+        }
+        Entity::Nodes => {
+            let (nodes, partitions) = (named_nodes(site, id)?, shown::partitions(site)?);
+            return site.with_asker(words, |asker, clock| {
+                format.text(&sinfo::document(&partitions, &nodes, asker, clock.now))
+            });
+        }
+        Entity::Partitions => {
+            let nodes = shown::nodes(site)?;
+            let data = |(partition, class): &WithClass| {
+                scontrol::partition_data(partition, class.as_deref(), nodes.iter().map(|node| &**node))
+            };
+            ("partitions", named_partitions(site, id)?.iter().map(data).collect::<Vec<_>>())
+        }
+        Entity::Reservations => {
+            let data = |(view, cores): &(ReservationView, u64)| scontrol::reservation_data(view, *cores);
+            ("reservations", named_reservations(site, id)?.iter().map(data).collect())
+        }
+        Entity::Steps => {
+            let (steps, cluster) = (named_steps(site, id)?, site.shown_cluster()?);
+            ("steps", steps.iter().map(|step| scontrol::step_data(step, &cluster, &site.clock)).collect())
+        }
+        Entity::Licences => {
+            let licences = site.queues()?.licences.clone();
+            ("licenses", licences.iter().map(|licence| scontrol::licence_data(licence, &site.clock)).collect())
+        }
+        _ => {
+            let text = "--json and --yaml are for jobs, steps, nodes, partitions, reservations, licenses and ping";
+            return Err(Failure::error("scontrol", text));
+        }
+    };
+    site.with_asker(words, |asker, clock| {
+        format.text(&asker.document(name, list, &[("last_update", data::moment(Some(clock.now)))]))
+    })
+}
+
+fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -> Result<String, Failure> {
     site.asks(asking(entity));
     let lines = lines_of(command);
     match entity {
-        Entity::Jobs => show_jobs(site, command, words, id),
+        Entity::Jobs => show_jobs(site, command, id),
         Entity::Nodes => show_nodes(site, id, lines),
         Entity::Partitions => show_partitions(site, id, lines),
         Entity::Steps => show_steps(site, id, lines),
@@ -153,33 +237,31 @@ fn hostlist<E>(id: Option<&str>, act: impl FnOnce(&str) -> Result<String, E>) ->
     act(&list).map_err(|_| Failure::plain(format_args!("Invalid hostlist: {list}")))
 }
 
-fn show_jobs(site: &mut Site, command: &Scontrol, words: &[String], id: Option<&str>) -> Result<String, Failure> {
-    let records = match id {
-        None => {
-            let views = site.current(None, None, true)?;
-            site.records(views, true)?
-        }
-        Some(text) => {
-            let invalid = || Failure::plain("slurm_load_jobs error: Invalid job id specified");
-            let id = IdExpression::parse(text).ok_or_else(invalid)?;
-            let views = site.named(std::slice::from_ref(&id))?;
-            let suspended: Vec<JobId> =
-                views.iter().filter(|view| view.state == JobState::Suspended).map(|view| view.id).collect();
-            let mut records = site.records(views, true)?;
-            for job in suspended {
-                know_suspensions(site, job, &mut records)?;
-            }
-            shown_by_scontrol(&id, &records)?
-        }
-    };
-    if let Some(format) = command.data {
-        return site.with_asker(words, |asker, clock| format.text(&document(&records, asker, clock.now)));
-    }
+fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>) -> Result<String, Failure> {
+    let records = job_records(site, id)?;
     if records.is_empty() {
         return Ok(scontrol::nothing("jobs"));
     }
     let lines = lines_of(command);
-    Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
+    let text = if command.details { scontrol::job_in_detail } else { scontrol::job };
+    Ok(records.iter().map(|record| text(record, lines, &site.clock)).collect())
+}
+
+fn job_records(site: &mut Site, id: Option<&str>) -> Result<Vec<JobRecord>, Failure> {
+    let Some(text) = id else {
+        let views = site.current(None, None, true)?;
+        return site.records(views, true);
+    };
+    let invalid = || Failure::plain("slurm_load_jobs error: Invalid job id specified");
+    let id = IdExpression::parse(text).ok_or_else(invalid)?;
+    let views = site.named(std::slice::from_ref(&id))?;
+    let suspended: Vec<JobId> =
+        views.iter().filter(|view| view.state == JobState::Suspended).map(|view| view.id).collect();
+    let mut records = site.records(views, true)?;
+    for job in suspended {
+        know_suspensions(site, job, &mut records)?;
+    }
+    shown_by_scontrol(&id, &records)
 }
 
 /// Only the events of a job tell when it was suspended.
@@ -195,52 +277,69 @@ fn know_suspensions(site: &mut Site, job: JobId, records: &mut [JobRecord]) -> R
 }
 
 fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
-    let nodes = shown::nodes(site)?;
+    let nodes = named_nodes(site, id)?;
     let partitions = shown::partitions(site)?;
-    let names = match id {
-        None => nodes.iter().map(|node| node.name.clone()).collect(),
-        Some(list) => {
-            // Lists made by programs often end with a comma.
-            let list = list.trim_end_matches(',');
-            muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?
-        }
-    };
-    let mut text = String::new();
-    for name in names {
-        let node = nodes.iter().find(|node| node.name == name);
-        let node = node.ok_or_else(|| Failure::plain(scontrol::not_found("Node", &name)))?;
+    let text = |node: &Arc<NodeRecord>| {
         let serves = partitions.iter().filter(|partition| partition.has(node));
         let extras = NodeExtras {
             partitions: serves.map(|partition| partition.name.clone()).collect(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..NodeExtras::default()
         };
-        text.push_str(&scontrol::node(node, &extras, lines, &site.clock));
-    }
-    Ok(text)
+        scontrol::node(node, &extras, lines, &site.clock)
+    };
+    Ok(nodes.iter().map(text).collect())
+}
+
+/// The nodes in a list; all without one.
+fn named_nodes(site: &mut Site, id: Option<&str>) -> Result<Vec<Arc<NodeRecord>>, Failure> {
+    let nodes = shown::nodes(site)?;
+    let Some(list) = id else { return Ok(nodes) };
+    // Lists made by programs often end with a comma.
+    let list = list.trim_end_matches(',');
+    let names = muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?;
+    let named = |name: String| {
+        let node = nodes.iter().find(|node| node.name == name).cloned();
+        node.ok_or_else(|| Failure::plain(scontrol::not_found("Node", &name)))
+    };
+    names.into_iter().map(named).collect()
 }
 
 fn show_partitions(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
     let nodes = shown::nodes(site)?;
-    let partitions = shown::partitions(site)?;
-    let wanted: Vec<_> = partitions.iter().filter(|partition| id.is_none_or(|id| partition.name == id)).collect();
-    match (wanted.as_slice(), id) {
-        ([], Some(id)) => Err(Failure::plain(scontrol::not_found("Partition", id))),
-        (wanted, _) => Ok(wanted
-            .iter()
-            .map(|partition| {
-                let serving = nodes.iter().filter(|node| partition.has(node)).map(|node| &**node);
-                scontrol::partition(partition, serving, lines)
-            })
-            .collect()),
+    let text = |(partition, class): &WithClass| {
+        let serving = nodes.iter().filter(|node| partition.has(node)).map(|node| &**node);
+        scontrol::partition(partition, class.as_deref(), serving, lines)
+    };
+    Ok(named_partitions(site, id)?.iter().map(text).collect())
+}
+
+/// A partition with its QOS.
+type WithClass = (Arc<Partition>, Option<String>);
+
+/// The partition of this name, or all, each with its QOS.
+fn named_partitions(site: &mut Site, id: Option<&str>) -> Result<Vec<WithClass>, Failure> {
+    let mut partitions = shown::partitions(site)?;
+    partitions.retain(|partition| id.is_none_or(|id| partition.name == id));
+    if let (true, Some(id)) = (partitions.is_empty(), id) {
+        return Err(Failure::plain(scontrol::not_found("Partition", id)));
     }
+    let page = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
+    let classes = page.settings.queue_classes;
+    let with_class = |partition: Arc<Partition>| {
+        let class = classes.get(&partition.name).cloned();
+        (partition, class)
+    };
+    Ok(partitions.into_iter().map(with_class).collect())
 }
 
 fn show_steps(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
-    let Some(text) = id else {
-        let steps = shown::running_steps(site)?;
-        return Ok(steps.iter().map(|step| scontrol::step(step, lines, &site.clock)).collect());
-    };
+    Ok(named_steps(site, id)?.iter().map(|step| scontrol::step(step, lines, &site.clock)).collect())
+}
+
+/// The steps of this id, or all that run.
+fn named_steps(site: &mut Site, id: Option<&str>) -> Result<Vec<StepRecord>, Failure> {
+    let Some(text) = id else { return shown::running_steps(site) };
     let not_found = || Failure::plain(scontrol::not_found("Job step", text));
     let id = IdExpression::parse(text).ok_or_else(not_found)?;
     let mut found: Vec<StepRecord> = Vec::new();
@@ -254,27 +353,30 @@ fn show_steps(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String,
         found.extend(batch.into_iter().chain(shown::step_records(&steps, &records)));
     }
     let steps = of_steps(&[id], found);
-    if steps.is_empty() {
-        return Err(not_found());
-    }
-    Ok(steps.iter().map(|step| scontrol::step(step, lines, &site.clock)).collect())
+    if steps.is_empty() { Err(not_found()) } else { Ok(steps) }
 }
 
 fn show_reservations(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let wanted = named_reservations(site, id)?;
+    let text: String =
+        wanted.iter().map(|(view, cores)| scontrol::reservation(view, *cores, lines, &site.clock)).collect();
+    Ok(if text.is_empty() { scontrol::nothing("reservations") } else { text })
+}
+
+/// The reservation of this name, or all, each with the number of its cores.
+fn named_reservations(site: &mut Site, id: Option<&str>) -> Result<Vec<(ReservationView, u64)>, Failure> {
     let page = site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?;
     let nodes = shown::nodes(site)?;
-    let wanted = page.reservations.iter().filter(|view| id.is_none_or(|id| view.spec.name == id));
-    let text: String = wanted
-        .map(|view| {
-            let kept = nodes.iter().filter(|node| view.nodes.contains(&node.name));
-            let cores = kept.map(|node| u64::from(node.cpus)).sum();
-            scontrol::reservation(view, cores, lines, &site.clock)
-        })
-        .collect();
-    match (text.is_empty(), id) {
+    let wanted = page.reservations.into_iter().filter(|view| id.is_none_or(|id| view.spec.name == id));
+    let with_cores = |view: ReservationView| {
+        let kept = nodes.iter().filter(|node| view.nodes.contains(&node.name));
+        let cores = kept.map(|node| u64::from(node.cpus)).sum();
+        (view, cores)
+    };
+    let found: Vec<_> = wanted.map(with_cores).collect();
+    match (found.is_empty(), id) {
         (true, Some(id)) => Err(Failure::plain(format_args!("Reservation {id} not found"))),
-        (true, None) => Ok(scontrol::nothing("reservations")),
-        (false, _) => Ok(text),
+        _ => Ok(found),
     }
 }
 
@@ -312,7 +414,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let policy = site.client.policy(Moment::Now).map_err(|error| site.failure(&error))?;
     let accounts = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
     let has_switches = config.nodes.iter().any(|node| node.properties.contains_key(muster_slurm::features::SWITCH));
-    let preempts = accounts.classes.iter().any(|class| !class.preempts.is_empty());
+    let (preempt_type, preempt_mode) = preemption(&config.queues, &accounts.classes);
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", shown.accounting),
@@ -344,8 +446,8 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("DependencyParameters", "(null)".to_owned()),
         ("NodeFeaturesPlugins", "(null)".to_owned()),
         ("OverTimeLimit", "0 min".to_owned()),
-        ("PreemptMode", if preempts { "REQUEUE" } else { "OFF" }.to_owned()),
-        ("PreemptType", if preempts { "preempt/qos" } else { "preempt/none" }.to_owned()),
+        ("PreemptMode", preempt_mode.to_owned()),
+        ("PreemptType", preempt_type.to_owned()),
         ("PriorityType", "priority/basic".to_owned()),
         ("PrivateData", "none".to_owned()),
         ("ProctrackType", "proctrack/linuxproc".to_owned()),
@@ -356,6 +458,31 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     ]
     .into();
     Ok(scontrol::config(&values, &site.clock))
+}
+
+/// Because of what running jobs make way for others, and how: as all partitions or QOS that make way say, and `REQUEUE` if
+/// they differ.
+fn preemption(queues: &[QueueSpec], classes: &[ClassSpec]) -> (&'static str, &'static str) {
+    let of_queues = queues.iter().filter_map(|queue| queue.makes_way).map(|way| match way.by {
+        WayOut::Requeue => "REQUEUE",
+        WayOut::Cancel => "CANCEL",
+        WayOut::Suspend => "GANG,SUSPEND",
+    });
+    let is_preempted = |class: &&ClassSpec| classes.iter().any(|other| other.preempts.contains(&class.name));
+    let of_classes =
+        classes.iter().filter(is_preempted).map(|class| match (class.cancels_preempted, class.suspends_preempted) {
+            (true, _) => "CANCEL",
+            (false, true) => "GANG,SUSPEND",
+            (false, false) => "REQUEUE",
+        });
+    let by_queue: BTreeSet<&str> = of_queues.collect();
+    let by_class: BTreeSet<&str> = of_classes.collect();
+    let mode = |modes: &BTreeSet<&'static str>| if modes.len() == 1 { modes.first().copied() } else { None };
+    match (by_queue.is_empty(), by_class.is_empty()) {
+        (true, true) => ("preempt/none", "OFF"),
+        (false, _) => ("preempt/partition_prio", mode(&by_queue).unwrap_or("REQUEUE")),
+        (true, false) => ("preempt/qos", mode(&by_class).unwrap_or("REQUEUE")),
+    }
 }
 
 /// Whether jobs are backfilled, in Slurm's words (SL-P-01).

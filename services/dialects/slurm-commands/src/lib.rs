@@ -38,6 +38,7 @@ mod update;
 pub use clusters::CLUSTERS;
 pub use site::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, MPI_DEFAULT, SCHEDULER_PARAMETERS, VERSION,
+    default_management,
 };
 
 use ended::{Ended, print, wanted};
@@ -171,4 +172,23 @@ fn on_clusters(
         status = status.max(ended);
     }
     Ok(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SL-L-09, SL-M-16: there are neither Perl bindings nor a graphical program, and no command needs one or sends users
+    /// to it.
+    #[test]
+    fn no_command_needs_perl_or_a_graphical_program() {
+        let foreign = ["sview", "slurm.pm", "slurmdb.pm", "perl"];
+        assert!(!TOOLS.iter().any(|tool| foreign.contains(tool)));
+        let helps: Vec<String> = TOOLS.iter().filter_map(|tool| queries::help(tool)).collect();
+        assert!(helps.len() > 10, "most commands have a help text");
+        for help in helps {
+            let lower = help.to_lowercase();
+            assert!(!foreign.iter().any(|name| lower.contains(name)), "{help}");
+        }
+    }
 }

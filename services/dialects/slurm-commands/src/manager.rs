@@ -15,12 +15,16 @@ use muster_schemas::{
     views::{AccountsPage, ErrorCode},
 };
 use muster_slurm::{
-    accounts::{AdminLevel, Proposal, propose},
+    accounts::{AdminLevel, Proposal, ROOT, propose},
     queries::{
         Failure,
         sacctmgr::{Deed, Kind, Sacctmgr, parse},
     },
-    show::{columns::FormatError, sacctmgr as tables, sinfo::NodeRecord},
+    show::{
+        columns::FormatError,
+        sacctmgr::{self as tables, AsData},
+        sinfo::NodeRecord,
+    },
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{collections::BTreeMap, io::Write as _, os::fd::AsFd as _, sync::Arc};
@@ -34,7 +38,7 @@ const PATIENCE_MILLISECONDS: u16 = 30_000;
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(command) = wanted(site, parse(words)?) else { return Ok(0) };
     if command.deed == Deed::Show {
-        return show(site, &command);
+        return show(site, &command, words);
     }
     let mut is_first = true;
     for attempt in 1.. {
@@ -102,7 +106,9 @@ fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
         print("Aborted\n");
         return Some(0);
     }
-    print(&proposal.said);
+    if !command.quiet {
+        print(&proposal.said);
+    }
     proposal.errors.iter().for_each(|error| stderr_line!("{error}"));
     refusals::remember(&proposal.errors);
     if proposal.is_empty() {
@@ -162,21 +168,29 @@ fn line() -> Vec<u8> {
     line
 }
 
-fn show(site: &mut Site, command: &Sacctmgr) -> Ended {
+fn show(site: &mut Site, command: &Sacctmgr, words: &[String]) -> Ended {
     let text = match command.kind {
-        Kind::Account | Kind::Association | Kind::Cluster | Kind::Qos | Kind::User => of_accounts(site, command)?,
-        Kind::Configuration => configuration(site)?,
+        Kind::Account | Kind::Association | Kind::Cluster | Kind::Qos | Kind::User => {
+            of_accounts(site, command, words)?
+        }
+        Kind::Tres => {
+            let of_id = |row: &tables::Tres| command.takes("id", &row.id.to_string());
+            let mut rows = tables::TRES.to_vec();
+            rows.retain(|row| command.takes("type", row.kind) && of_id(row));
+            shown_rows(site, (command, words), &rows, &[])?
+        }
         // As in Slurm they are shown with their accounts and users.
         Kind::Coordinator => return Err(Failure::plain(" No valid entity in show command: coordinator")),
+        _ if command.data.is_some() => {
+            let text = "--json and --yaml are for accounts, associations, clusters, QOS, TRES and users";
+            return Err(Failure::error("sacctmgr", text));
+        }
+        Kind::Configuration => configuration(site)?,
         Kind::Event => outages(site, command)?,
         // The log is the only record of jobs, so there is no other that could differ from it.
         Kind::Runaway => format!("Runaway Jobs: No runaway jobs found on cluster {}\n", cluster(site)?),
         Kind::Statistics => statistics(site)?,
         Kind::Transaction => transactions(site, command)?,
-        Kind::Tres => {
-            let rows: Vec<_> = tables::TRES.into_iter().filter(|row| command.takes("type", row.kind)).collect();
-            listed(site, command, &rows)?
-        }
     };
     print(&text);
     Ok(0)
@@ -190,57 +204,125 @@ fn listed<R: tables::Listed>(site: &Site, command: &Sacctmgr, rows: &[R]) -> Res
     tables::list(rows, format, &command.style, command.no_header, &site.clock).map_err(no_column)
 }
 
-fn of_accounts(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
+/// Rows as a table, or as data for programs, in which `with` are their associations.
+fn shown_rows<R: tables::Listed + AsData>(
+    site: &mut Site,
+    (command, words): (&Sacctmgr, &[String]),
+    rows: &[R],
+    with: &[tables::Association],
+) -> Result<String, Failure> {
+    match command.data {
+        None => listed(site, command, rows),
+        Some(format) => {
+            let list = rows.iter().map(|row| row.data(with)).collect();
+            site.with_asker(words, |asker, _| format.text(&asker.document(R::LIST, list, &[])))
+        }
+    }
+}
+
+fn of_accounts(site: &mut Site, command: &Sacctmgr, words: &[String]) -> Result<String, Failure> {
     let page = page(site)?;
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let name = config.settings.name.as_str();
-    let is_meant = |key: &str, value: &str| command.takes(key, value);
-    let with = if command.with_associations { tables::associations(&page, name) } else { Vec::new() };
+    let is_here = command.takes("cluster", name);
+    let is_meant = |key: &str, value: &str| is_here && command.takes(key, value);
+    let asked = (command, words);
+    let mut with = if command.with_associations { tables::associations(&page, name) } else { Vec::new() };
+    if command.only_defaults {
+        with.retain(|one| is_default(&page, one));
+    }
+    // In data the associations are inside of what they belong to.
+    let beside: &[tables::Association] = if command.data.is_some() { &[] } else { &with };
     match command.kind {
         Kind::Account => {
             let mut rows = tables::accounts(&page);
-            rows.retain(|row| is_meant("account", &row.spec.name));
-            listed(site, command, &tables::with_associations(rows, &with))
+            rows.retain(|row| {
+                let spec = &row.spec;
+                is_meant("account", &spec.name)
+                    && command.takes("description", &spec.description)
+                    && command.takes("organization", &spec.organisation)
+                    && command.takes("parent", spec.parent.as_deref().unwrap_or(ROOT))
+            });
+            let mut rows = tables::with_associations(rows, beside);
+            rows.retain(|row| {
+                let user = row.association.as_ref().and_then(|one| one.spec.of.user.as_deref());
+                !command.with_associations || command.takes("user", user.unwrap_or_default())
+            });
+            shown_rows(site, asked, &rows, &with)
         }
         Kind::User => {
             let mut rows = tables::users(&page, &config.settings);
-            rows.retain(|row| is_meant("user", &row.name) && is_meant("defaultaccount", &row.default_account));
-            let mut rows = tables::with_associations(rows, &with);
-            rows.retain(|row| row.association.as_ref().is_none_or(|one| is_meant("account", &one.spec.of.account)));
-            listed(site, command, &rows)
+            rows.retain(|row| {
+                is_meant("user", &row.name)
+                    && command.takes("defaultaccount", &row.default_account)
+                    && command.takes("adminlevel", row.admin)
+            });
+            let mut rows = tables::with_associations(rows, beside);
+            let is_wanted = |one: &tables::Association| {
+                let of = &one.spec.of;
+                command.takes("account", &of.account)
+                    && command.takes("partition", of.queue.as_deref().unwrap_or_default())
+            };
+            rows.retain(|row| row.association.as_ref().is_none_or(is_wanted));
+            shown_rows(site, asked, &rows, &with)
         }
         Kind::Qos => {
             let mut rows = tables::classes(&page);
             rows.retain(|row| is_meant("name", &row.0.name));
-            listed(site, command, &rows)
+            shown_rows(site, asked, &rows, &[])
         }
         Kind::Cluster => {
             let row = tables::Cluster { name: name.to_owned(), host: host(), port: CONTROLLER_PORT };
-            let rows: Vec<_> = [row].into_iter().filter(|row| is_meant("cluster", &row.name)).collect();
-            listed(site, command, &rows)
+            let rows: Vec<_> = [row].into_iter().filter(|_| is_here).collect();
+            shown_rows(site, asked, &rows, &[])
         }
         _ => {
             let mut rows = tables::associations(&page, name);
             rows.retain(|row| {
                 let of = &row.spec.of;
                 is_meant("account", &of.account)
-                    && is_meant("user", of.user.as_deref().unwrap_or_default())
-                    && is_meant("partition", of.queue.as_deref().unwrap_or_default())
-                    && is_meant("cluster", &row.cluster)
+                    && command.takes("user", of.user.as_deref().unwrap_or_default())
+                    && command.takes("partition", of.queue.as_deref().unwrap_or_default())
+                    && command.takes("parent", &row.parent)
+                    && (!command.only_defaults || is_default(&page, row))
             });
-            listed(site, command, &rows)
+            if command.tree && command.data.is_none() {
+                tables::indent(&mut rows, &page);
+            }
+            shown_rows(site, asked, &rows, &[])
         }
     }
+}
+
+/// Whether an association is in the default account of its user.
+fn is_default(page: &AccountsPage, one: &tables::Association) -> bool {
+    let of = &one.spec.of;
+    let is_its =
+        |user: &&str| page.users.iter().any(|known| known.name == **user && known.default_account == of.account);
+    of.user.as_deref().filter(is_its).is_some()
 }
 
 /// The nodes that are out of service now: Slurm lists these whenever they went.
 fn outages(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
     let cluster = cluster(site)?;
     let nodes = shown::nodes(site)?;
-    let is_out = |node: &&Arc<NodeRecord>| !node.state.serves() && command.takes("nodes", &node.name);
+    let is_out = |node: &&Arc<NodeRecord>| {
+        !node.state.serves()
+            && command.takes("nodes", &node.name)
+            && command.takes("user", node.reason_user.as_deref().unwrap_or_default())
+            && command.takes("reason", node.reason.as_deref().unwrap_or_default())
+            && is_in_a_state(command, &node.state.flags())
+    };
     let row = |node: &Arc<NodeRecord>| tables::Outage { cluster: cluster.clone(), node: NodeRecord::clone(node) };
     let rows: Vec<_> = nodes.iter().filter(is_out).map(row).collect();
     listed(site, command, &rows)
+}
+
+/// Whether the flags of a node, such as `IDLE+DRAIN`, hold one of the states that are asked for.
+fn is_in_a_state(command: &Sacctmgr, flags: &str) -> bool {
+    let flags = flags.to_lowercase();
+    let mut lists = command.wanted.iter().filter(|(word, _)| word.starts_with("stat"));
+    lists.all(|(_, list)| list.to_lowercase().split(',').any(|state| flags.contains(state)))
 }
 
 /// All changes of accounts, from the log.
@@ -251,6 +333,7 @@ fn transactions(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> 
     while let Some(event) = events.next_until_caught_up().map_err(|error| site.failure(&error))? {
         rows.extend(tables::transactions(&event.json));
     }
+    rows.retain(|row| command.takes("action", row.action) && command.takes("actor", &row.actor));
     listed(site, command, &rows)
 }
 

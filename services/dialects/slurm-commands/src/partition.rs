@@ -33,10 +33,33 @@ pub fn change(site: &mut Site, update: &Update, name: &str) -> Ended {
 fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> Ended {
     let before = config.queues.iter().find(|queue| queue.name == name);
     let is_node = |wanted: &str| config.nodes.iter().any(|node| node.name == wanted);
-    let (queue, is_default) = queue_change(update, name, before, is_node)?;
-    let default_queue = is_default.then(|| name.to_owned());
-    let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
-    configure(site, &ClusterChange { queues: vec![queue], settings, ..ClusterChange::default() }, true)
+    let wanted = queue_change(update, name, before, config.settings.default_queue == name, is_node)?;
+    let accounts = wanted.class.as_ref().map(|class| {
+        let mut settings = config.accounts.clone().unwrap_or_default();
+        settings.queue_classes.remove(name);
+        settings.queue_classes.extend((!class.is_empty()).then(|| (name.to_owned(), class.clone())));
+        settings
+    });
+    let default_queue = wanted.is_default.then(|| name.to_owned());
+    match wanted.named(before) {
+        Some(queue) => {
+            let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
+            let change = ClusterChange { queues: vec![queue], settings, accounts, ..ClusterChange::default() };
+            configure(site, &change, true)
+        }
+        // It loses a value, so the rest of the configuration is sent with it, as it was a moment ago.
+        None => {
+            let mut after = config.clone();
+            after
+                .queues
+                .iter_mut()
+                .filter(|queue| queue.name == name)
+                .for_each(|queue| queue.clone_from(&wanted.queue));
+            after.settings.default_queue = default_queue.unwrap_or(after.settings.default_queue);
+            after.accounts = accounts.or(after.accounts);
+            configure(site, &after.into(), false)
+        }
+    }
 }
 
 /// `scontrol delete partition`. The rest of the configuration is sent with it, as it was a moment ago.

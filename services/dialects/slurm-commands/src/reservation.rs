@@ -5,16 +5,25 @@ use super::{
     site::{Site, knows_user, now},
 };
 use muster_client::{ClientError, Moment};
-use muster_schemas::{CommandId, plan::ReservationSpec, views::ErrorCode};
-use muster_slurm::queries::{
-    Failure,
-    reservation::{Known, changed, created, refused},
-    update::Update,
+use muster_schemas::{
+    CommandId,
+    plan::{ReservationSpec, ReservedNodes},
+    views::ErrorCode,
+};
+use muster_slurm::{
+    queries::{
+        Failure,
+        reservation::{Known, changed, created, refused},
+        reservation_flags::Flags,
+        update::Update,
+    },
+    show::record::JobRecord,
 };
 
 /// `scontrol create`.
 pub fn create(site: &mut Site, update: &Update) -> Ended {
     let spec = with_known(site, |known, _| created(update, known))?;
+    require_free(site, true, &spec)?;
     let done = site.client.reserve(CommandId::new_now(), &spec);
     done.map_err(|error| failure(site, true, &error))?;
     print(&format!("Reservation created: {}\n", spec.name));
@@ -29,6 +38,9 @@ pub fn change(site: &mut Site, update: &Update, name: Option<&str>) -> Ended {
         let before = reservations.iter().find(|spec| spec.name == name);
         changed(update, before.ok_or_else(|| refused(false, "Requested reservation is invalid"))?, known)
     })?;
+    if ["StartTime", "Nodes", "PartitionName"].iter().any(|key| update.value(key).is_some()) {
+        require_free(site, false, &spec)?;
+    }
     let done = site.client.change_reservation(CommandId::new_now(), &spec);
     done.map_err(|error| failure(site, false, &error))?;
     print("Reservation updated.\n");
@@ -44,6 +56,25 @@ pub fn delete(site: &mut Site, name: &str) -> Ended {
         Some(ErrorCode::PermissionDenied) => said("Access/permission denied"),
         _ => site.failure(&error),
     })
+}
+
+/// Refuses a reservation of named nodes on which jobs may still run when it begins, unless it ignores them.
+fn require_free(site: &mut Site, is_new: bool, spec: &ReservationSpec) -> Result<(), Failure> {
+    let ReservedNodes::Named(names) = &spec.nodes else { return Ok(()) };
+    if Flags::of(spec).has("IGNORE_JOBS") {
+        return Ok(());
+    }
+    let views = site.current(None, None, false)?;
+    let running = views.into_iter().filter(|view| view.nodes.iter().any(|node| names.contains(node))).collect();
+    let is_in_the_way = |job: &JobRecord| {
+        // Jobs inside of it are not in its way.
+        let is_inside = job.reservation.as_deref() == Some(&spec.name);
+        !is_inside && !job.state.is_finished() && job.end().is_none_or(|end| end > spec.start)
+    };
+    match site.records(running, true)?.iter().any(is_in_the_way) {
+        true => Err(refused(is_new, "Requested nodes are busy")),
+        false => Ok(()),
+    }
 }
 
 fn with_known<T>(

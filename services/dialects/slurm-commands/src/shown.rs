@@ -13,7 +13,7 @@ use muster_slurm::{
     attributes::{Attributes, component},
     job_id::StepName,
     options::values::Distribution,
-    queries::Failure,
+    queries::{Failure, reservation_flags::Flags},
     show::{
         record::{JobRecord, of_detail},
         sinfo::{NodeRecord, Partition},
@@ -32,10 +32,12 @@ pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
         true => site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?.reservations,
         false => Vec::new(),
     };
-    let has_begun = |name: &String| reservations.iter().any(|known| known.begun && known.spec.name == *name);
     let record = |view: &NodeView| {
-        let is_reserved = view.reservations.iter().any(has_begun);
-        let facts = NodeFacts { is_declared_down: view.is_down, is_reserved, ..NodeFacts::default() };
+        let mut begun =
+            reservations.iter().filter(|known| known.begun && view.reservations.contains(&known.spec.name)).peekable();
+        let is_reserved = begun.peek().is_some();
+        let is_maintained = begun.any(|known| Flags::of(&known.spec).has("MAINT"));
+        let facts = NodeFacts { is_declared_down: view.is_down, is_reserved, is_maintained, ..NodeFacts::default() };
         Arc::new(NodeRecord::of(view, facts, site.clock.now))
     };
     Ok(page.nodes.iter().map(record).collect())

@@ -9,6 +9,7 @@ use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
     job::JobState,
+    steps::ProcessManagement,
     views::{EntryWord, ErrorCode, InfoView, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
 };
 use muster_slurm::{
@@ -23,7 +24,7 @@ use muster_slurm::{
         data::Asker,
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
-    steps::DEFAULT_MPI,
+    steps::{self, DEFAULT_MPI},
 };
 use nix::unistd::{Gid, Uid};
 use std::{
@@ -294,6 +295,14 @@ pub const MPI_DEFAULT: &str = "mpi_default";
 pub fn mpi_default(info: &InfoView) -> String {
     let chosen = info.dialects.get("slurm").and_then(|slurm| slurm.get(MPI_DEFAULT)).filter(|kind| !kind.is_empty());
     chosen.map_or(DEFAULT_MPI, String::as_str).to_owned()
+}
+
+/// The process management of steps that ask for none, of this dialect or not.
+///
+/// # Errors
+/// The site's setting is no kind, for people.
+pub fn default_management(info: &InfoView) -> Result<Option<ProcessManagement>, String> {
+    steps::process_management(&mpi_default(info))
 }
 
 /// The setting with the shown `AccountingStorageType`; absent if the site sets none.

@@ -40,7 +40,7 @@ use muster_slurm::{
     options::{Command, CommandLine, parse},
     output::{self, Facts},
     queries::Failure,
-    request::{Caller, Interactive, Rules, Settings, components},
+    request::{Caller, Interactive, Rules, Settings, components, without_effect},
     select::SchedulerParameters,
     steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
 };
@@ -79,7 +79,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         return Ok(0);
     }
     if line.first("mpi") == Some("list") {
-        print(&steps::mpi_list());
+        print(&steps::mpi_list(muster_pmix::available().is_ok()));
         return Ok(0);
     }
     if let Some(help) = steps::binding_help(|option| line.first(option).map(str::to_owned)) {
@@ -147,6 +147,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs the step in an existing job.
     fn inside(&self, client: Client, job: JobId) -> Result<u8, Problem> {
+        // Options of its own job are told about at its submission.
+        for settings in components(&[], &[], self.line, &self.now)? {
+            without_effect(COMMAND, &settings).iter().for_each(|warning| stderr_line!("{warning}"));
+        }
         let mut client = client.with_patience(PATIENCE);
         let detail = self.running(&mut client, job)?;
         self.step(&mut client, &detail).map(ExitStatus::shell_code)
@@ -412,7 +416,7 @@ impl Run<'_> {
     fn process_management(&self, client: &mut Client) -> Result<Option<ProcessManagement>, Problem> {
         let of_site = |client: &mut Client| {
             let info = client.info(Moment::Now).map_err(failed)?;
-            steps::process_management(&site::mpi_default(&info)).map_err(failed)
+            site::default_management(&info).map_err(failed)
         };
         self.mpi.map_or_else(|| of_site(client), Ok)
     }

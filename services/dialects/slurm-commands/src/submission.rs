@@ -301,6 +301,7 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         ErrorCode::NotFound | ErrorCode::Conflict if says("job ") => Rejection::Dependency,
         ErrorCode::PermissionDenied => Rejection::Permission,
         ErrorCode::LimitReached if says("walltime_seconds") => Rejection::TimeLimit,
+        ErrorCode::LimitReached if says("nodes: ") && says(" than queue `") => Rejection::NodeCount,
         ErrorCode::LimitReached => Rejection::Policy(refused_limit(&message).map(str::to_owned)),
         ErrorCode::Invalid if says("licence") => Rejection::Licence,
         ErrorCode::Invalid if says("array") => Rejection::Array,

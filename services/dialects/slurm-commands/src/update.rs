@@ -8,7 +8,7 @@ use crate::holds::{holds_of, released};
 use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId, JobId, StepId,
     cluster::{ClusterChange, NodeSpecChange},
     command::JobSelection,
     event::JobChange,
@@ -16,16 +16,17 @@ use muster_schemas::{
     resources::{NodeSpec, PropertyValue},
     views::{
         ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
-        ResumeNodesRequest, ShrinkRequest,
+        ResumeNodesRequest, ShrinkRequest, StepWalltimeRequest,
     },
 };
 use muster_slurm::{
-    job_id::IdExpression,
+    job_id::{IdExpression, StepName},
     queries::{
         Failure,
         change::{JobUpdate, Part, job_updates},
-        nodes::{NodeChange, check_node_change, node_change, node_features, node_weight},
+        nodes::{NodeChange, check_node_change, node_change, node_features, node_reason, node_weight},
         resize,
+        steps::step_limit,
         update::{Subject, Update},
     },
     select::{Action, Chosen, Target, choose, listed},
@@ -48,8 +49,30 @@ pub fn run(site: &mut Site, update: &Update) -> Ended {
         Subject::Nodes(names) => nodes(site, update, names),
         Subject::Partition(name) => partition::change(site, update, name),
         Subject::Reservation(name) => reservation::change(site, update, name.as_deref()),
-        Subject::Step(_) => Err(Failure::plain("slurm_update error: muster does not change steps")),
+        Subject::Step(id) => step(site, update, id),
     }
+}
+
+/// Gives a running step another time limit: it is the only thing of a step that Slurm changes.
+fn step(site: &mut Site, update: &Update, id: &IdExpression) -> Ended {
+    let refused = |text: &str| Failure::plain(format_args!("slurm_update error: {text}"));
+    let unknown = || refused("Invalid job id specified");
+    // The script and what an administrator sees as steps beside it have the limit of their job.
+    let Some(StepName::Number(number)) = id.step else { return Err(unknown()) };
+    let view = site.named(std::slice::from_ref(id))?.into_iter().next().ok_or_else(unknown)?;
+    let job = id.job.single().filter(|job| job.index.is_some()).unwrap_or(view.id);
+    let step = StepId(number.saturating_add(1));
+    let steps = site.client.steps(job, Moment::Now).map_err(|error| site.failure(&error))?.steps;
+    let known = steps.iter().find(|known| known.step == step && known.ended.is_none()).ok_or_else(unknown)?;
+    let walltime_seconds = step_limit(update, known.walltime_seconds)?;
+    let request = StepWalltimeRequest { walltime_seconds };
+    let done = site.client.set_step_walltime(CommandId::new_now(), job, step, &request);
+    done.map(|_| 0).map_err(|error| match error.code() {
+        Some(ErrorCode::PermissionDenied) => refused("Access/permission denied"),
+        Some(ErrorCode::NotFound) => unknown(),
+        Some(_) => refused(&error.to_string()),
+        None => site.failure(&error),
+    })
 }
 
 fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failure> {
@@ -182,6 +205,11 @@ fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
         Some(ErrorCode::PermissionDenied) => "Access/permission denied",
         Some(ErrorCode::NotFound) if says("queue `") => "Invalid partition name specified",
         Some(ErrorCode::NotFound) => "Job dependency problem",
+        // Slurm has no more words for it, so the reason follows in a line of its own.
+        Some(ErrorCode::Conflict | ErrorCode::Invalid) if says("cannot grow") || says("nodes: is 0") => {
+            let first = format!("Node count specification invalid for job {id}");
+            return Failure { lines: vec![first, error.to_string()], code: 1 };
+        }
         Some(ErrorCode::Conflict) if says("no longer waits") => "Job is no longer pending execution",
         Some(ErrorCode::Conflict) if says("is over") => "Job/step already completing or completed",
         Some(ErrorCode::Invalid) if says("deadline") => "Invalid time specified",
@@ -258,10 +286,11 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
         return Err(Failure::plain("slurm_update error: Invalid node name specified"));
     }
     let (state, features, weight) = (node_change(update)?, node_features(update)?, node_weight(update)?);
-    if state.is_none() && features.is_none() && weight.is_none() {
-        let text = "muster changes only the state, the features and the weight of nodes; nothing was changed";
-        return Err(Failure::plain(text));
+    let reason = node_reason(update).filter(|_| state.is_none());
+    if state.is_none() && features.is_none() && weight.is_none() && reason.is_none() {
+        return Err(Failure::plain("No changes specified"));
     }
+    let reasoned = reason.map(|reason| with_reason(site, names, reason)).transpose()?.unwrap_or_default();
     if let Some((change, _)) = &state {
         for node in known.iter().filter(|node| names.contains(&node.name)) {
             check_node_change(*change, node.state)?;
@@ -269,6 +298,10 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
     }
     if features.is_some() || weight.is_some() {
         set_properties(site, names, features.as_deref(), weight)?;
+    }
+    for request in reasoned {
+        let done = site.client.drain(CommandId::new_now(), &request);
+        done.map_err(|error| site.failure(&error))?;
     }
     let Some((change, reason)) = state else { return Ok(0) };
     let (id, nodes) = (CommandId::new_now(), names.to_vec());
@@ -280,6 +313,22 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
         NodeChange::Resume | NodeChange::Undrain => site.client.resume_nodes(id, &ResumeNodesRequest { nodes }),
     };
     done.map(|_| 0).map_err(|error| site.failure(&error))
+}
+
+/// What gives nodes that are out of service another reason, and leaves them as they are otherwise.
+fn with_reason(site: &mut Site, names: &[String], reason: String) -> Result<Vec<DrainRequest>, Failure> {
+    let page = site.client.nodes(Moment::Now).map_err(|error| site.failure(&error))?;
+    let (mut down, mut drained) = (Vec::new(), Vec::new());
+    for node in page.nodes.iter().filter(|node| names.contains(&node.spec.name)) {
+        if node.taken_out.is_none() {
+            let text = "is not out of service, and muster keeps no reasons of other nodes; nothing was changed";
+            return Err(Failure::plain(format_args!("slurm_update error: node {} {text}", node.spec.name)));
+        }
+        let list = if node.is_down { &mut down } else { &mut drained };
+        list.push(node.spec.name.clone());
+    }
+    let request = |(nodes, is_down)| DrainRequest { nodes, reason: reason.clone(), is_down };
+    Ok([(down, true), (drained, false)].into_iter().filter(|(nodes, _)| !nodes.is_empty()).map(request).collect())
 }
 
 /// Gives nodes these features in place of those that they have, and this weight. Their other properties stay.

@@ -24,9 +24,7 @@ use names::{Key, key, names};
 pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Proposal {
     let site = Site { page, cluster };
     let proposal = match (command.deed, command.kind) {
-        (_, Kind::Cluster) => {
-            Proposal::refused(" There is one cluster, which is configured by muster; nothing was changed.")
-        }
+        (deed, Kind::Cluster) => of_cluster(deed, command, cluster),
         (
             Deed::Add | Deed::Modify | Deed::Delete,
             Kind::Configuration | Kind::Event | Kind::Runaway | Kind::Statistics | Kind::Transaction | Kind::Tres,
@@ -50,4 +48,23 @@ pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Propos
         true => proposal,
         false => Proposal { changes: Vec::new(), levels: Vec::new(), ..proposal },
     }
+}
+
+/// There is one cluster, which keeps its own accounts: it can be neither added nor removed.
+fn of_cluster(deed: Deed, command: &Sacctmgr, cluster: &str) -> Proposal {
+    let is_name = |word: &str| matches!(word, "name" | "names" | "cluster" | "clusters");
+    let named = command.wanted.iter().filter(|(word, _)| is_name(word)).flat_map(|(_, list)| names(list));
+    let errors = named.filter(|_| deed == Deed::Add).map(|name| match name == cluster.to_lowercase() {
+        true => format!(" This cluster {name} already exists.  Not adding."),
+        false => format!(
+            " Cluster {name} was not added: accounts belong to one cluster, {cluster}. Clusters that commands can name with \
+             -M are in [slurm] clusters of the gateway's configuration."
+        ),
+    });
+    let errors: Vec<String> = errors.collect();
+    let other = match deed {
+        Deed::Add => " Need name of cluster to add.",
+        _ => " There is one cluster, which is configured by muster; nothing was changed.",
+    };
+    if errors.is_empty() { Proposal::refused(other) } else { Proposal { errors, ..Proposal::default() } }
 }

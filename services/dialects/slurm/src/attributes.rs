@@ -40,6 +40,8 @@ pub mod job {
 /// Names of the component attributes that are shown. Any other option that the model has no place for is kept in the
 /// same way, under its long name.
 pub mod component {
+    /// An administrator's comment, which no option of a submission gives.
+    pub const ADMIN_COMMENT: &str = "admin-comment";
     /// `--acctg-freq`.
     pub const ACCTG_FREQ: &str = "acctg-freq";
     /// `--bb`, or the directives of the component's part of the script, one per line (SL-B-05).

@@ -47,6 +47,15 @@ pub fn with_cpus(least: u32) -> NodeFilter {
     }
 }
 
+/// The filter for nodes with at least this many sockets (`--sockets-per-node`).
+pub fn with_sockets(least: u32) -> NodeFilter {
+    NodeFilter::Compare {
+        property: SOCKETS.to_owned(),
+        relation: Relation::GreaterOrEqual,
+        value: PropertyValue::Number(least.into()),
+    }
+}
+
 /// The filter for nodes with at least this much disk for temporary files, in megabytes (`--tmp`).
 pub fn with_tmp_disk(least: u64) -> NodeFilter {
     NodeFilter::Compare {
@@ -56,10 +65,10 @@ pub fn with_tmp_disk(least: u64) -> NodeFilter {
     }
 }
 
-/// The parts of a filter that [`with_cpus`] and [`with_tmp_disk`] made: those for which there are options of their own.
+/// The parts of a filter that [`with_cpus`], [`with_sockets`] and [`with_tmp_disk`] made: those for which there are options of their own.
 pub fn of_other_options(filter: &NodeFilter) -> Vec<&NodeFilter> {
     match filter {
-        NodeFilter::Compare { property, .. } if [CPUS, TMP_DISK].contains(&property.as_str()) => vec![filter],
+        NodeFilter::Compare { property, .. } if OF_OPTIONS.contains(&property.as_str()) => vec![filter],
         NodeFilter::All(parts) => parts.iter().flat_map(of_other_options).collect(),
         _ => Vec::new(),
     }
@@ -67,7 +76,7 @@ pub fn of_other_options(filter: &NodeFilter) -> Vec<&NodeFilter> {
 
 /// A filter without those parts: what is left is about features.
 pub fn without_other_options(filter: &NodeFilter) -> Option<NodeFilter> {
-    joined(without(filter, &[CPUS, TMP_DISK]))
+    joined(without(filter, &OF_OPTIONS))
 }
 
 /// A filter with another least disk for temporary files, in megabytes; 0 means none.
@@ -96,8 +105,12 @@ pub fn tmp_disk_megabytes(properties: &BTreeMap<String, PropertyValue>) -> u64 {
 
 /// The property with the CPUs of a node.
 const CPUS: &str = "cores";
+/// The property with the sockets of a node.
+const SOCKETS: &str = "sockets";
 /// The property with the megabytes of disk that a node has for temporary files.
 const TMP_DISK: &str = "tmp_disk_mb";
+/// The properties that options of their own compare.
+const OF_OPTIONS: [&str; 3] = [CPUS, SOCKETS, TMP_DISK];
 /// The property with the name of the switch that a node is on.
 pub const SWITCH: &str = "switch";
 /// How long a job waits at most for few switches where the site does not say, in seconds (`max_switch_wait`).

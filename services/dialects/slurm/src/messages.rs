@@ -19,6 +19,8 @@ pub enum Refusal {
         /// Whether variables set them.
         by_variables: bool,
     },
+    /// An option, or a variable, that does not go with `--ntasks-per-gpu`.
+    NotWithTasksPerGpu(String),
     /// A word in a script's option lines that is not an option (SL-C-07).
     InvalidDirective(String),
     /// An option in a script's `#PBS` or `#BSUB` lines that Slurm does not translate (SL-C-16).
@@ -60,6 +62,10 @@ pub enum Refusal {
     Rejected(Rejection),
 }
 
+/// The line about GPUs of several types.
+pub const GPU_TYPES: &str =
+    "a component has GPUs of one type: ask for one type, for GPUs of any type, or for a component for each type";
+
 /// Why a job is refused as a whole, at submission (SL-C-09, SL-L-04, SL-L-07).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
@@ -75,6 +81,8 @@ pub enum Rejection {
     LicenceNotOnLeader(u32),
     /// A generic resource that no node has.
     Gres,
+    /// GPUs of several types in one request.
+    GpuTypes,
     /// A node that does not exist.
     NodeName,
     /// More than the nodes have.
@@ -121,7 +129,7 @@ impl Rejection {
             Self::Reservation => "Requested reservation is invalid",
             Self::Feature => "Invalid feature specification",
             Self::Licence | Self::LicenceNotOnLeader(_) => "Invalid license specification",
-            Self::Gres => "Invalid generic resource (gres) specification",
+            Self::Gres | Self::GpuTypes => "Invalid generic resource (gres) specification",
             Self::NodeName => "Invalid node name specified",
             Self::NodeConfiguration | Self::Memory => "Requested node configuration is not available",
             Self::Dependency => "Job dependency problem",
@@ -154,6 +162,7 @@ impl Rejection {
         match self {
             Self::Partition(name) => Some(format!("invalid partition specified: {name}")),
             Self::LicenceNotOnLeader(offset) => Some(format!("{offset}: license request allowed only on leader job")),
+            Self::GpuTypes => Some(GPU_TYPES.to_owned()),
             Self::Memory => Some("Memory specification can not be satisfied".to_owned()),
             Self::Policy(word) => word.clone(),
             Self::Filter(text) => Some(text.clone()),
@@ -184,6 +193,9 @@ impl Refusal {
             }
             Self::SpecialisedCoresClash { by_variables: true } => vec![format!(
                 "{command}: fatal: Both --core-spec and --thread-spec set using environment variables. Those options are mutually exclusive."
+            )],
+            Self::NotWithTasksPerGpu(what) => vec![format!(
+                "{command}: fatal: {what} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
             )],
             Self::InvalidDirective(word) => vec![error(&format!("Invalid directive found in batch script: {word}"))],
             Self::ForeignOption(wrong) => {

@@ -1,6 +1,8 @@
 //! The options of each component of a job, after precedence (SL-E-12) and propagation (SL-O-01 to O-07), and the job
 //! that they describe.
 
+mod geometry;
+mod gpus;
 mod lower;
 mod sizing;
 mod times;
@@ -11,8 +13,10 @@ use crate::{
     options::{Command, CommandLine, Given, OPTIONS, OptionSpec, values::Kind},
     steps::Part,
 };
+pub use geometry::Geometry;
+pub use gpus::{Counts as GpuCounts, check as check_gpus, on_each as gpus_on_each};
 pub use lower::{Caller, Interactive, Names, Program, Rules, ScriptSource, Submission, lower};
-pub use sizing::{few_switches, gpus_on_each, warnings};
+pub use sizing::{few_switches, warnings, without_effect};
 use std::collections::BTreeMap;
 pub use times::{limits_until_deadline, seconds_until};
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId, Timestamp,
-    job::{Dependencies, Dependency, DependencyKind},
+    job::{Dependencies, Dependency, DependencyKind, Outcome},
     resources::IndexSet,
 };
 use std::collections::BTreeSet;
@@ -16,9 +16,30 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     started: Option<Timestamp>,
-    ended: Option<(Timestamp, bool)>,
+    ended: Option<(Timestamp, Ending)>,
     running: Option<Timestamp>,
     is_array: bool,
+}
+
+/// How a job has ended, as far as it matters to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It succeeded.
+    Succeeded,
+    /// Its program failed.
+    Failed,
+    /// Something else ended it, or it never ran.
+    Broken,
+}
+
+impl Ending {
+    const fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            outcome if outcome.is_success() => Self::Succeeded,
+            Outcome::Failed(_) => Self::Failed,
+            _ => Self::Broken,
+        }
+    }
 }
 
 impl State {
@@ -46,7 +67,7 @@ impl State {
         if let Phase::Finished(finished) = &job.phase {
             return Some(Facts {
                 started: Some(finished.at),
-                ended: Some((finished.at, finished.outcome.is_success())),
+                ended: Some((finished.at, Ending::of(&finished.outcome))),
                 running: None,
                 is_array: job.array.is_some(),
             });
@@ -73,7 +94,7 @@ impl State {
         }
         let outcome = array.task_outcome(index)?;
         let at = self.time();
-        Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
+        Some(Facts { started: Some(at), ended: Some((at, Ending::of(outcome))), running: None, is_array: false })
     }
 
     /// The state of new conditions.
@@ -129,18 +150,20 @@ enum Happened {
 }
 
 fn happened(kind: DependencyKind, facts: Facts) -> Happened {
-    let ended_so = |wanted: bool| match facts.ended {
+    let ended_so = |is_wanted: fn(Ending) -> bool| match facts.ended {
         None => Happened::NotYet,
-        Some((at, success)) if success == wanted => Happened::Yes(at),
+        Some((at, ending)) if is_wanted(ending) => Happened::Yes(at),
         Some(_) => Happened::Never,
     };
+    let succeeded = |ending| ending == Ending::Succeeded;
     match kind {
         DependencyKind::Started => facts.started.map_or(Happened::NotYet, Happened::Yes),
         DependencyKind::Ended => facts.ended.map_or(Happened::NotYet, |(at, _)| Happened::Yes(at)),
         // The tasks of an array are checked one by one; see `startable`.
         DependencyKind::SameIndexSucceeded if facts.is_array => Happened::NotYet,
-        DependencyKind::Succeeded | DependencyKind::SameIndexSucceeded => ended_so(true),
-        DependencyKind::Failed => ended_so(false),
+        DependencyKind::Succeeded | DependencyKind::SameIndexSucceeded => ended_so(succeeded),
+        DependencyKind::Failed => ended_so(|ending| ending != Ending::Succeeded),
+        DependencyKind::NotFailed => ended_so(|ending| ending != Ending::Failed),
         DependencyKind::Running => match (facts.running, facts.ended) {
             (Some(at), _) => Happened::Yes(at),
             (None, Some(_)) => Happened::Never,

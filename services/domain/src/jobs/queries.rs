@@ -6,7 +6,7 @@ use crate::{
     state::{State, looks},
 };
 use muster_schemas::{JobId, job::JobState, resources::IndexSet};
-use std::{borrow::Cow, ops::Bound};
+use std::{borrow::Cow, collections::BTreeSet, ops::Bound};
 
 /// A job that only waits for resources.
 #[derive(Clone, Debug)]
@@ -111,6 +111,12 @@ impl State {
     /// The waiting jobs that depend on this one, by id.
     pub fn dependents(&self, id: JobId) -> impl Iterator<Item = JobId> {
         self.index.dependents.get(&id).into_iter().flatten().copied()
+    }
+
+    /// The waiting jobs that depend on others, by id.
+    pub fn jobs_after_others(&self) -> impl Iterator<Item = &Job> {
+        let all: BTreeSet<JobId> = self.index.dependents.values().flatten().copied().collect();
+        all.into_iter().filter_map(|id| self.job(id)).filter(|job| job.is_waiting())
     }
 
     /// The state of a job. An array with a running task is running; otherwise it has the state of its waiting tasks.

@@ -28,9 +28,9 @@ pub(super) fn suspended(run: &Run, lends_cores: bool, makes_way_for: Option<JobI
 }
 
 impl State {
-    /// Whether a running job that makes way because of its class is suspended, and lends its cores meanwhile.
+    /// Whether a running job that makes way because of its class or queue is suspended, and lends its cores meanwhile.
     pub fn is_suspended_if_preempted(&self, job: &Job) -> bool {
-        self.accounts().suspends_preempted(job) && job.lends_cores()
+        self.suspends_preempted(job) && job.lends_cores()
     }
 }
 

@@ -110,13 +110,19 @@ pub(crate) fn gpus_checked(access: &Access, report: &GpuReport) -> Result<Decisi
 const SHORTEST_LOAD_MICROS: i64 = 500_000;
 
 /// The load of a node. Each report is recorded: how old a load is matters as well (PBS-L-05).
-pub(crate) fn load_measured(access: &Access, load_millionths: u64, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn load_measured(
+    access: &Access,
+    load_millionths: u64,
+    system_percent: Option<u32>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     let node = access.require_node()?.id;
+    let system_percent = system_percent.map(|percent| percent.min(100));
     let is_soon = |known: NodeLoad| now.micros_since(known.at) < SHORTEST_LOAD_MICROS;
     if access.state.node_load(node).is_some_and(is_soon) {
         return Ok(Decision::done(Vec::new()));
     }
-    Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths }]))
+    Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths, system_percent }]))
 }
 
 pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {

@@ -1,13 +1,13 @@
 //! The loads of nodes, for policies that choose nodes by them (PBS-L-03).
 
 use crate::{runs::Run, state::State};
-use muster_schemas::{NodeId, Timestamp, node::NodeLoad, policy::LoadTable, resources::Placement};
+use muster_schemas::{NodeId, node::NodeLoad, policy::LoadTable, resources::Placement};
 use std::collections::BTreeMap;
 
 impl State {
-    pub(crate) fn node_load_measured(&mut self, node: NodeId, millionths: u64, at: Timestamp) {
+    pub(crate) fn node_load_measured(&mut self, node: NodeId, load: NodeLoad) {
         if self.nodes.contains_key(&node) {
-            self.loads.measured.insert(node, NodeLoad { millionths, at });
+            self.loads.measured.insert(node, load);
         }
     }
 

@@ -55,6 +55,15 @@ pub enum OrderSeed {
         /// Seconds from SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
+    /// See [`NodeOrder::SetStepWalltime`](muster_schemas::node::NodeOrder::SetStepWalltime).
+    SetStepWalltime {
+        /// The part of the run.
+        part: PartId,
+        /// The step.
+        step: StepId,
+        /// In seconds; `None` means no limit of its own.
+        walltime_seconds: Option<u64>,
+    },
     /// See [`NodeOrder::SignalStep`](muster_schemas::node::NodeOrder::SignalStep).
     SignalStep {
         /// The part of the run.

@@ -149,6 +149,9 @@ fn ready(state: &State, node: NodeId, seed: OrderSeed) -> Option<NodeOrder> {
             NodeOrder::Resize { part, cores: share.cores.clone(), memory_bytes: share.memory_bytes }
         }
         OrderSeed::StopStep { part, step, grace_seconds } => NodeOrder::StopStep { part, step, grace_seconds },
+        OrderSeed::SetStepWalltime { part, step, walltime_seconds } => {
+            NodeOrder::SetStepWalltime { part, step, walltime_seconds }
+        }
         OrderSeed::SignalStep { part, step, signal } => NodeOrder::SignalStep { part, step, signal },
         OrderSeed::Signal { part, signal } => NodeOrder::Signal { part, signal },
         OrderSeed::Suspend { part } => NodeOrder::Suspend { part },

@@ -56,7 +56,7 @@ impl State {
         let slices = self.use_share().map(|rule| rule.slice_seconds);
         self.planning.policy = Some(policy.clone());
         self.window_rule_changed(slices);
-        self.routes_changed();
+        self.routes_changed(now);
         self.note_freed();
     }
 
@@ -71,6 +71,10 @@ impl State {
         if let Some(promised) = &plan.promised {
             self.routes_promised(promised);
         }
+        if let Some(lifted) = &plan.lifted {
+            self.hours_lifted(lifted);
+        }
+        self.units_given(&plan.units);
         if !plan.slots.is_empty() {
             self.planning.promised_after = plan.seen;
         }

@@ -6,14 +6,19 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The use of users by ended runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ShareUse {
+pub struct ShareUse {
     /// When the half-life began that has not passed.
     since: Timestamp,
     /// By user, only those above [`LEAST`].
-    pub(super) users: BTreeMap<Arc<str>, u64>,
+    pub users: BTreeMap<Arc<str>, u64>,
 }
 
 impl ShareUse {
+    /// Nobody has used anything, and a half-life begins.
+    pub fn since(now: Timestamp) -> Self {
+        Self { since: now, users: BTreeMap::new() }
+    }
+
     /// The rule changed: what was used until now counts as the old one says, and a half-life begins.
     pub(super) fn rule_changed(&mut self, old: Option<UsageRule>, new: Option<UsageRule>, now: Timestamp) {
         if old.map(|rule| rule.half_life_seconds) == new.map(|rule| rule.half_life_seconds) {
@@ -27,7 +32,7 @@ impl ShareUse {
 
     /// Halves all use once for each whole half-life that has passed. Fractions are dropped, and the rest of the time counts
     /// toward the next halving: so it does not matter how often this is called.
-    pub(super) fn decay(&mut self, half_life_seconds: u64, now: Timestamp) {
+    pub fn decay(&mut self, half_life_seconds: u64, now: Timestamp) {
         let elapsed_seconds = u64::try_from(now.micros_since(self.since) / 1_000_000).unwrap_or(0);
         let Some(halvings) = elapsed_seconds.checked_div(half_life_seconds).filter(|halvings| *halvings > 0) else {
             return;
@@ -40,7 +45,8 @@ impl ShareUse {
         self.users.retain(|_, used| *used > LEAST);
     }
 
-    pub(super) fn charge(&mut self, user: &str, amount: u64) {
+    /// Adds to what a user has used, in the unit of the policy.
+    pub fn charge(&mut self, user: &str, amount: u64) {
         if amount == 0 {
             return;
         }

@@ -1,7 +1,7 @@
 //! Counting what jobs used and asked for in the windows of a policy (OAR-Q-12).
 
 use super::window_use::{WindowUse, first_slice};
-use crate::{runs::Run, state::State};
+use crate::{jobs::Job, runs::Run, state::State};
 use muster_schemas::{
     JobId, Timestamp,
     policy::{UseShare, UseSums},
@@ -37,5 +37,17 @@ impl State {
             all
         };
         self.window_use.queues.iter().map(|(queue, slices)| (queue.clone(), sums(slices))).collect()
+    }
+
+    /// How far the account and the owner of a waiting job are above their targets, if the policy compares them (OAR-Q-12).
+    pub fn use_share_of(&self, job: &Job, now: Timestamp) -> Option<f64> {
+        let rule = self.use_share().filter(|_| job.is_waiting())?;
+        let (account, user) = (job.lead().account.as_deref(), job.owner.user.as_str());
+        let (from, until) = (first_slice(rule, now), now.unix_seconds());
+        let mut all = UseSums::default();
+        let slices = self.window_use.queues.get(&job.lead().queue).into_iter();
+        let slices = slices.flat_map(|slices| slices.range(from..until.max(from)));
+        slices.for_each(|(_, slice)| all.merge(&slice.of(account, user)));
+        Some(all.value(rule, account, user))
     }
 }

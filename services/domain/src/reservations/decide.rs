@@ -169,7 +169,7 @@ pub(crate) fn set_closures(
 pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
     let reservations = state.index.reservations_due.iter().take_while(|(time, _)| *time <= now);
     let mut events: Vec<Event> =
-        reservations.take(at_most).filter_map(|(_, name)| reservation_due(state, name, now)).collect();
+        reservations.take(at_most).flat_map(|(_, name)| reservation_due(state, name, now)).collect();
     for (_, id) in state.index.closures_due.iter().take_while(|(time, _)| *time <= now).take(at_most) {
         let Some(node) = state.node(*id) else { continue };
         let left = node.closures.iter().filter(|closure| now < closure.until).cloned().collect();
@@ -178,12 +178,40 @@ pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
     events
 }
 
-fn reservation_due(state: &State, name: &str, now: Timestamp) -> Option<Event> {
-    let reservation = state.reservation(name)?;
+/// The greatest number of times that a reservation is left out because others have its nodes, before it ends for good.
+const MOST_LEFT_OUT: u32 = 1_000;
+
+fn reservation_due(state: &State, name: &str, now: Timestamp) -> Vec<Event> {
+    let Some(reservation) = state.reservation(name) else { return Vec::new() };
     let name = name.to_owned();
-    Some(if reservation.spec.end <= now {
-        Event::ReservationRemoved { name }
-    } else {
-        Event::ReservationBegun { name }
-    })
+    if now < reservation.spec.end {
+        return vec![Event::ReservationBegun { name }];
+    }
+    let Some(next) = next_time(state, reservation, now) else {
+        return vec![Event::ReservationRemoved { name }];
+    };
+    let is_by_count = matches!(next.nodes, ReservedNodes::Count { .. });
+    let keeps: Vec<NodeId> = reservation.nodes.iter().copied().filter(|_| is_by_count).collect();
+    let placed = (!keeps.is_empty()).then_some(Event::ReservationPlaced { name, nodes: keeps });
+    [Event::ReservationSet { reservation: Arc::new(next) }].into_iter().chain(placed).collect()
+}
+
+/// The next time of a reservation that repeats, in which no other has any of its nodes; `None` if it does not repeat.
+fn next_time(state: &State, reservation: &Reservation, now: Timestamp) -> Option<ReservationSpec> {
+    let period = i64::try_from(reservation.spec.repeats_after_seconds).ok().filter(|period| *period > 0)?;
+    let mut next = (*reservation.spec).clone();
+    // After an absence of the ledger those that are over already are left out.
+    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000));
+    let skipped = period.saturating_mul(missed);
+    (next.start, next.end) = (next.start.plus_seconds(skipped), next.end.plus_seconds(skipped));
+    for _ in 0..MOST_LEFT_OUT {
+        (next.start, next.end) = (next.start.plus_seconds(period), next.end.plus_seconds(period));
+        if next.end >= Timestamp::MAX {
+            return None;
+        }
+        if reservation.nodes.iter().all(|node| overlapping(state, &next, *node).is_none()) {
+            return Some(next);
+        }
+    }
+    None
 }

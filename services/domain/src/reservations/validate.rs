@@ -1,8 +1,9 @@
 //! Limits on reservations and closures.
 
 use crate::{
+    jobs::validate::attributes,
     requests::validate::filter,
-    validate::{MAX_COUNT, MAX_NODE_NAMES, count, identifier, invalid, name, number, text},
+    validate::{MAX_COUNT, MAX_NODE_NAMES, MAX_SECONDS, count, identifier, invalid, name, number, text},
 };
 use muster_schemas::{
     Timestamp,
@@ -20,6 +21,15 @@ pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
     if spec.end <= spec.start {
         return invalid(format!("reservation.end: {} is not after the start, {}", spec.end, spec.start));
     }
+    attributes(&spec.attributes)?;
+    let lasts = u64::try_from(spec.end.micros_since(spec.start).div_euclid(1_000_000)).unwrap_or(0);
+    if spec.repeats_after_seconds != 0 && spec.repeats_after_seconds < lasts {
+        return invalid(format!(
+            "reservation.repeats_after_seconds: it lasts {lasts} s, and cannot begin again after {} s",
+            spec.repeats_after_seconds
+        ));
+    }
+    number("reservation.repeats_after_seconds", spec.repeats_after_seconds, 0, MAX_SECONDS)?;
     match &spec.nodes {
         ReservedNodes::Named(names) => {
             number("reservation.nodes: names", names.len() as u64, 1, MAX_NODE_NAMES as u64)?;

@@ -154,6 +154,7 @@ impl State {
         self.count_spent(id, &run, now);
         self.count_share_use(id, &run, &usage, now);
         self.count_window_use(id, &run, now);
+        self.route_run_ended(id, now);
         self.note_freed();
         self.change_job(id, |job| {
             if let Some(tasks) = &mut job.tasks {

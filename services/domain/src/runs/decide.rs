@@ -1,7 +1,6 @@
 //! Reports of executors: that a node is up, that parts of runs started and ended.
 
 use crate::{
-    accounts::Accounts,
     components, copies,
     decide::{Access, Decision},
     jobs::{Job, ProgramKind},
@@ -398,7 +397,7 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
 
 /// What happens to a job after a run that lasted this many microseconds.
 fn aftermath(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> Event {
-    match requeue_reason(state.accounts(), job, outcome, lasted) {
+    match requeue_reason(state, job, outcome, lasted) {
         // It would wait forever. A requeue on request gets all nodes again.
         Some(reason)
             if reason != StopReason::Requeued
@@ -434,16 +433,16 @@ fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
 impl State {
     /// Whether a running job waits again if it has to make way for another.
     pub fn comes_back_if_preempted(&self, job: &Job) -> bool {
-        requeue_reason(&self.accounts, job, &Outcome::Preempted, 0).is_some()
+        requeue_reason(self, job, &Outcome::Preempted, 0).is_some()
     }
 }
 
-fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome, lasted: i64) -> Option<StopReason> {
+fn requeue_reason(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
     }
     // None of its work is lost (HPC-S-13).
-    let is_cancelled = accounts.cancels_preempted(job);
+    let is_cancelled = state.cancels_preempted(job);
     if *outcome == Outcome::Preempted && job.tasks.is_some() && !is_cancelled {
         return Some(StopReason::Preempted);
     }

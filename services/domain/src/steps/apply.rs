@@ -43,6 +43,9 @@ impl State {
             Event::StepStopping { run, step, component, is_forced, .. } => {
                 self.step_stopping(*run, *step, *component, AtOnce::of(*is_forced));
             }
+            Event::StepWalltimeSet { run, step, walltime_seconds, .. } => {
+                self.step_walltime_set(*run, *step, *walltime_seconds);
+            }
             Event::JobKept { job, seconds, is_late } => self.job_kept(*job, *seconds, *is_late),
             event => no_arm(event),
         }
@@ -56,6 +59,13 @@ impl State {
             if component.is_none_or(|component| component == part.share.component) {
                 part.stopping = part.stopping.max(Some(at_once));
             }
+        }
+    }
+
+    fn step_walltime_set(&mut self, run: RunId, step: StepId, walltime_seconds: Option<u64>) {
+        if let Some(launched) = self.clients.steps.get_mut(&run).and_then(|steps| steps.get_mut(&step)) {
+            launched.walltime_seconds = walltime_seconds;
+            launched.walltime_changed = true;
         }
     }
 

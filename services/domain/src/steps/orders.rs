@@ -53,6 +53,11 @@ pub(crate) fn stop(
     Some(OrderSeed::StopStep { part: inside, step, grace_seconds })
 }
 
+/// The order to let a part of a step run as long as the step may now.
+pub(crate) fn set_walltime(step: StepId, launched: &Step, part: PartId) -> OrderSeed {
+    OrderSeed::SetStepWalltime { part, step, walltime_seconds: launched.walltime_seconds }
+}
+
 /// The record of a step's launch, in the form needed for the orders to its nodes.
 #[derive(Debug)]
 pub struct StepRecord {

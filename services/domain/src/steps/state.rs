@@ -82,6 +82,8 @@ pub struct Step {
     pub kill_grace_seconds: Option<u32>,
     /// How long it may run, in seconds.
     pub walltime_seconds: Option<u64>,
+    /// Whether that was changed after its launch was ordered.
+    pub walltime_changed: bool,
 }
 
 /// The part of a step on one node.
@@ -118,6 +120,7 @@ impl Step {
             ends_on_failure: spec.ends_on_failure,
             kill_grace_seconds: spec.kill_grace_seconds,
             walltime_seconds: spec.walltime_seconds,
+            walltime_changed: false,
         }
     }
 

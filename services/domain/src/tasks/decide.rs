@@ -96,8 +96,8 @@ pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
 
 /// Makes a running job give way to another. With immediate preemption it stops; with graceful preemption it gives up
 /// what is claimed (everything, without a claim) once its tasks there have ended (HPC-S-12). If only as many tasks as
-/// needed are stopped, these are the ones on what is claimed (HPC-S-14). A job that makes way because of its class stops, or is
-/// suspended.
+/// needed are stopped, these are the ones on what is claimed (HPC-S-14). A job that makes way because of its class or its queue
+/// stops, or is suspended.
 ///
 /// # Errors
 /// Why it does not.
@@ -111,7 +111,7 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
     let by_priority = job.tasks.as_deref().is_some_and(|tasks| tasks.preemptable)
         && job.lead().priority < gains.lead().priority
         && state.scheduling().makes_way_for(gains.tasks.is_some());
-    if !by_priority && state.accounts().makes_way(job, gains) {
+    if !by_priority && state.makes_way(job, gains) {
         if run.stopping.is_none() && state.is_suspended_if_preempted(job) {
             return lending::making_way::make_way(run, for_job);
         }

@@ -101,6 +101,8 @@ fn reservation(name: &str, node: &str, from: i64, to: i64, now: Timestamp) -> Re
         nodes: ReservedNodes::Named(names(&[node])),
         users: names(&["ada"]),
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     }
 }
 

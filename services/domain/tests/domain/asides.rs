@@ -49,7 +49,7 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
     let node = format!("node{}", more % 3 + 1);
     let at_node = |command| (executor(&node), command);
     let oper = || user("oper");
-    Some(match what % 32 {
+    Some(match what % 33 {
         0..=2 => (user("ada"), trigger(job, more)),
         3 => {
             let which = TriggerSelection { user: Some("ada".into()), ..TriggerSelection::default() };
@@ -58,7 +58,10 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
         4 => (user("bob"), table(more)),
         5..=7 => copied(cluster, more)?,
         8 => (user("ada"), Command::CopyAhead { job, node: more.is_multiple_of(2).then_some(node) }),
-        9 => at_node(Command::NodeLoadMeasured { load_millionths: u64::from(more) * 10_000 }),
+        9 => at_node(Command::NodeLoadMeasured {
+            load_millionths: u64::from(more) * 10_000,
+            system_percent: Some(more.into()),
+        }),
         10 => {
             let faults = [(0, "hot".to_owned())].into_iter().filter(|_| more.is_multiple_of(2)).collect();
             at_node(Command::NodeGpusChecked { report: GpuReport { found: u32::from(more % 2), faults } })
@@ -98,6 +101,10 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
         30 => {
             let one = more.is_multiple_of(2).then_some(1);
             (root(), Command::ShrinkJob { job, nodes: one.or(Some(2)), keep: Vec::new(), component: None })
+        }
+        31 => {
+            let walltime_seconds = more.is_multiple_of(3).then_some(60);
+            (root(), Command::SetStepWalltime { job, step: StepId(1), walltime_seconds })
         }
         _ => (root(), Command::ConcludeJob { job, status: ExitStatus::Code(more % 2) }),
     })

@@ -6,8 +6,8 @@ use muster_schemas::{
     JobId,
     cluster::ClusterSettings,
     command::{Command, RefusalCode},
-    event::{Event, JobChange},
-    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, WaitReason},
+    event::{EndCause, Event, JobChange, NodeExit},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, RequeuePolicy, WaitReason},
     resources::IndexSet,
 };
 
@@ -47,6 +47,27 @@ fn each_kind_is_met_by_what_it_says() {
     cluster.assert_replays();
 }
 
+/// OAR-D-04: the exit status of a program keeps a dependent waiting; an end that something else brought lets it start, as a success
+/// does.
+#[test]
+fn an_end_that_is_no_failure_of_the_program_lets_dependents_start() {
+    let mut cluster = Cluster::new();
+    let targets: Vec<JobId> = (0..4).map(|_| cluster.submit("ada", job(1, 1))).collect();
+    let waiting: Vec<JobId> =
+        targets.iter().map(|target| cluster.submit("ada", after(DependencyKind::NotFailed, *target))).collect();
+    cluster.run_through(targets[0], 0);
+    cluster.run_through(targets[1], 3);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&targets[2..3]) });
+    assert_eq!(cluster.waiting(), [targets[3], waiting[0], waiting[2]]);
+    assert_eq!(reason(&cluster, waiting[1]), Some(WaitReason::DependencyNeverMet(targets[1])));
+    let run = cluster.start(targets[3], &["node1"], 1);
+    assert!(!cluster.is_waiting(waiting[3]), "it runs");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&targets[3..]) });
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(cluster.is_waiting(waiting[3]), "somebody ended it");
+    cluster.assert_replays();
+}
+
 /// OAR-D-05, W10: what runs again by itself does so under its number, so that its dependents wait for that run, also those
 /// that any end would let start.
 #[test]
@@ -62,6 +83,38 @@ fn dependents_wait_for_the_run_that_takes_the_place_of_another() {
     assert_eq!(reason(&cluster, strict), Some(WaitReason::Dependency(first)));
     cluster.run_through(first, 0);
     assert_eq!(cluster.waiting(), [strict, always]);
+}
+
+/// OAR-D-02, OAR-D-03, OAR-D-05, OAR-T-31, W10: exit code 99 after an hour brings another run, which its dependents wait for; after
+/// 60 s it is the end, and `always` starts where `strict` waits for good.
+#[test]
+fn the_worked_example_of_exit_code_99() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue = RequeuePolicy { on_exit_codes: vec![99], exit_codes_after_seconds: 60, ..RequeuePolicy::default() };
+    let run_for = |cluster: &mut Cluster, id: JobId, seconds: i64, code: u8| {
+        let run = cluster.start(id, &["node1"], 1);
+        let (started, part) = (cluster.now, cluster.part(run, "node1"));
+        cluster.pass(seconds);
+        let ended = exit(ExitStatus::Code(code), EndCause::Itself, cluster.now);
+        let exit = NodeExit { started: Some(started), ..ended };
+        cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });
+    };
+    let first = cluster.submit("ada", spec.clone());
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let always = cluster.submit("ada", after(DependencyKind::Ended, first));
+    run_for(&mut cluster, first, 3_600, 99);
+    assert_eq!(cluster.waiting(), [first], "both wait for the run to come");
+    run_for(&mut cluster, first, 10, 0);
+    assert_eq!(cluster.waiting(), [strict, always]);
+    [strict, always].map(|id| cluster.run_through(id, 0));
+    let short = cluster.submit("ada", spec);
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, short));
+    let always = cluster.submit("ada", after(DependencyKind::Ended, short));
+    run_for(&mut cluster, short, 60, 99);
+    assert_eq!(cluster.waiting(), [always]);
+    assert_eq!(reason(&cluster, strict), Some(WaitReason::DependencyNeverMet(short)));
+    cluster.assert_replays();
 }
 
 #[test]

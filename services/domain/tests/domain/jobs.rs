@@ -301,6 +301,25 @@ fn waiting_jobs_are_in_order_of_arrival() {
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
     cluster.end(run, "node1", ExitStatus::Signal(15));
     assert_eq!(cluster.waiting(), [second, first], "a requeued job arrives anew");
+    // Those of the same moment by their numbers, and priorities play no part.
+    let mut urgent = job(1, 1);
+    urgent.components[0].priority = Some(1_000);
+    let both = cluster.ok(&user("bob"), Command::Submit { jobs: vec![job(1, 1), urgent] });
+    let both: Vec<JobId> = both.iter().filter_map(Event::job).collect();
+    let [third, fourth] = both[..] else { panic!("two jobs, found {both:?}") };
+    let (early, later) = (cluster.state.job(third).unwrap().queued, cluster.state.job(fourth).unwrap().queued);
+    assert_eq!((early, third < fourth), (later, true), "they came at the same moment");
+    let all = [second, first, third, fourth];
+    assert_eq!(cluster.waiting(), all);
+    cluster.pass(1);
+    let hold = Command::Hold { jobs: ids(&[second]), holds: USER_HOLD, reason: String::new() };
+    cluster.ok(&user("ada"), hold);
+    cluster.ok(&user("ada"), Command::Release { jobs: ids(&[second]), holds: USER_HOLD });
+    assert_eq!(cluster.waiting(), all, "a hold costs nobody his place");
+    let bytes = cluster.state.to_snapshot_bytes().unwrap();
+    cluster.state = muster_domain::State::from_snapshot_bytes(&bytes).unwrap();
+    assert_eq!(cluster.waiting(), all, "as before the restart");
+    cluster.assert_replays();
 }
 
 #[test]

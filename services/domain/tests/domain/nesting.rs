@@ -236,6 +236,8 @@ fn domains_that_cannot_be_are_refused() {
         nodes: muster_schemas::plan::ReservedNodes::Named(vec!["node1".into()]),
         users: Vec::new(),
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(reservation) });
     let mut reserved = of_type(within, job(1, 1));

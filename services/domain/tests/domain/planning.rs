@@ -17,7 +17,9 @@ use std::sync::Arc;
 fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, seconds: i64) -> ReservationSpec {
     let start = cluster.now.plus_seconds(from);
     let (users, accounts) = (vec!["ada".into()], vec!["physics".into()]);
-    ReservationSpec { name: name.into(), start, end: start.plus_seconds(seconds), nodes, users, accounts }
+    let (repeats_after_seconds, attributes) = Default::default();
+    let end = start.plus_seconds(seconds);
+    ReservationSpec { name: name.into(), start, end, nodes, users, accounts, repeats_after_seconds, attributes }
 }
 
 fn named(names: &[&str]) -> ReservedNodes {
@@ -89,6 +91,57 @@ fn administrators_set_a_policy_that_makes_sense() {
     let formula = |text: &str| OrderKey::Formula { text: text.into(), descending: false };
     check(&|policy| policy.order = vec![formula("walltime *")], "order");
     check(&|policy| policy.order = vec![formula(&"1 + ".repeat(2000))], "order");
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation that repeats begins again by itself, with its nodes. A time in which another has one of its
+/// nodes is left out, and so is what passed while nobody looked.
+#[test]
+fn a_reservation_that_repeats_begins_again() {
+    let mut cluster = Cluster::new();
+    let zero = cluster.now;
+    let daily =
+        ReservationSpec { repeats_after_seconds: 100, ..reservation(&cluster, "daily", named(&["node1"]), 10, 60) };
+    let too_soon = ReservationSpec { repeats_after_seconds: 59, ..daily.clone() };
+    cluster.refused(&user("oper"), reserve(too_soon), RefusalCode::Invalid, "repeats_after_seconds");
+    cluster.ok(&user("oper"), reserve(daily.clone()));
+    let by_count = ReservationSpec { repeats_after_seconds: 100, ..reservation(&cluster, "some", count(1), 10, 60) };
+    cluster.ok(&user("oper"), reserve(by_count));
+    let chosen = cluster.node_id("node3");
+    propose(&mut cluster, ProposedPlan { reservations: vec![("some".into(), vec![chosen])], ..Default::default() });
+    // Its second time is taken by another.
+    cluster.ok(&user("oper"), reserve(reservation(&cluster, "other", named(&["node1"]), 120, 5)));
+    let tick = |cluster: &mut Cluster, seconds: i64| {
+        cluster.now = zero.plus_seconds(seconds);
+        cluster.ok(&Actor::Ledger, Command::Tick)
+    };
+    let begun = |name: &str| Event::ReservationBegun { name: name.into() };
+    assert_eq!(tick(&mut cluster, 10), [begun("daily"), begun("some")]);
+    let set = |spec: &ReservationSpec, seconds: i64| ReservationSpec {
+        start: spec.start.plus_seconds(seconds),
+        end: spec.end.plus_seconds(seconds),
+        ..spec.clone()
+    };
+    tick(&mut cluster, 70);
+    let now_set = |cluster: &Cluster, name: &str| {
+        let reservation = cluster.state.reservation(name).expect("it goes on");
+        ((*reservation.spec).clone(), reservation.begun, reservation.nodes.iter().copied().collect::<Vec<_>>())
+    };
+    let (spec, is_begun, nodes) = now_set(&cluster, "daily");
+    assert_eq!((spec, is_begun), (set(&daily, 200), false), "the time of the other is left out");
+    assert_eq!(nodes, [cluster.node_id("node1")]);
+    let (spec, _, nodes) = now_set(&cluster, "some");
+    assert_eq!((spec.start, nodes), (zero.plus_seconds(110), vec![chosen]), "it keeps the nodes that were chosen");
+    // The ledger was away from before its third time until its fifth has begun.
+    tick(&mut cluster, 215);
+    tick(&mut cluster, 420);
+    tick(&mut cluster, 420);
+    assert_eq!(now_set(&cluster, "daily").0, set(&daily, 400));
+    let once = ReservationSpec { repeats_after_seconds: 0, ..set(&daily, 400) };
+    cluster.ok(&user("oper"), Command::ChangeReservation { reservation: Box::new(once) });
+    tick(&mut cluster, 471);
+    tick(&mut cluster, 471);
+    assert!(cluster.state.reservation("daily").is_none(), "it no longer repeats");
     cluster.assert_replays();
 }
 

@@ -375,6 +375,8 @@ fn reserve(cluster: &mut Cluster, from: i64, to: i64, nodes: &[&str]) {
         nodes: ReservedNodes::Named(nodes.iter().map(|node| (*node).to_owned()).collect()),
         users: Vec::new(),
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     cluster.ok(&oper(), Command::Reserve { reservation: Box::new(reservation) });
 }

@@ -173,7 +173,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 const USERS: [&str; 3] = ["ada", "bob", "oper"];
-const KINDS: [DependencyKind; 12] = [
+const KINDS: [DependencyKind; 13] = [
     DependencyKind::Started,
     DependencyKind::Ended,
     DependencyKind::Succeeded,
@@ -186,6 +186,7 @@ const KINDS: [DependencyKind; 12] = [
     DependencyKind::BeforeFailed,
     DependencyKind::Count(1),
     DependencyKind::Running,
+    DependencyKind::NotFailed,
 ];
 
 struct Model {
@@ -369,6 +370,8 @@ impl Model {
                     },
                     users: if nodes < 128 { vec!["ada".into()] } else { Vec::new() },
                     accounts: Vec::new(),
+                    repeats_after_seconds: 0,
+                    attributes: Default::default(),
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

@@ -257,6 +257,33 @@ fn orders_of(cluster: &Cluster, events: &[Event]) -> Vec<(String, OrderSeed)> {
     orders.map(|(node, seed)| (cluster.state.node_name(node).into_owned(), seed)).collect()
 }
 
+/// SL-C-38: a running step can get another time limit. The order may be lost, so it is repeated.
+#[test]
+fn a_step_gets_another_time_limit() {
+    let mut cluster = Cluster::new();
+    let (id, run) = cluster.start_on_each(&["node1", "node2"], 1);
+    let (number, _) = launched(&mut cluster, id, step(&[("node1", 1)]));
+    let ada = user("ada");
+    let set = |walltime_seconds| Command::SetStepWalltime { job: id, step: number, walltime_seconds };
+    let node1 = cluster.node_id("node1");
+    let part = PartId::new(run, 0);
+    let is_order = |seed: &OrderSeed| matches!(seed, OrderSeed::SetStepWalltime { .. });
+    assert!(!reconcile(&cluster.state, node1, &[part]).iter().any(is_order), "it has the limit of its launch");
+    cluster.refused(&ada, set(Some(0)), RefusalCode::Invalid, "walltime_seconds");
+    cluster.refused(&user("bob"), set(Some(60)), RefusalCode::PermissionDenied, "belongs to ada");
+    let events = cluster.ok(&ada, set(Some(60)));
+    let order = OrderSeed::SetStepWalltime { part, step: number, walltime_seconds: Some(60) };
+    assert_eq!(orders_of(&cluster, &events), [("node1".into(), order.clone())]);
+    assert!(cluster.ok(&ada, set(Some(60))).is_empty(), "it has this limit already");
+    assert!(reconcile(&cluster.state, node1, &[part]).contains(&order), "the order may be lost");
+    assert_eq!(cluster.state.step(run, number).expect("it runs").walltime_seconds, Some(60));
+    cluster.ok(&ada, set(None));
+    assert_eq!(cluster.state.step(run, number).expect("it runs").walltime_seconds, None);
+    let unknown = Command::SetStepWalltime { job: id, step: StepId(9), walltime_seconds: None };
+    cluster.refused(&ada, unknown, RefusalCode::NotFound, "step 9");
+    cluster.assert_replays();
+}
+
 /// SL-M-15
 #[test]
 fn a_part_of_a_step_can_be_signalled_and_ended_alone() {

@@ -3,7 +3,7 @@
 use crate::containment::processes;
 use muster_schemas::job::{ExitStatus, Usage};
 use nix::errno::Errno;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Collects dead children and ignores their results.
 pub fn reap_silently() {
@@ -12,16 +12,19 @@ pub fn reap_silently() {
 
 /// Ends all descendants of this process.
 pub fn end_children() {
-    end_children_and(reap_silently);
+    end_children_and(None, reap_silently);
 }
 
-/// As above; `collect` receives the dead.
-pub fn end_children_and(mut collect: impl FnMut()) {
+/// As above; `collect` receives the dead. Returns whether all have ended, at the deadline at the latest.
+pub fn end_children_and(deadline: Option<Instant>, mut collect: impl FnMut()) -> bool {
     let mut pause = Duration::from_micros(200);
     loop {
         collect();
         if !has_children() {
-            return;
+            return true;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return false;
         }
         processes::stop_descendants();
         processes::signal_all(&processes::descendants_of_this(), libc::SIGKILL);

@@ -1,10 +1,12 @@
 //! A run that the shim has claimed, and its reports.
 
+use super::fork::as_user;
 use crate::{
+    cleaning, environment,
     key::RunKey,
     protocol::{self, News, Notice},
-    site,
-    spool::{self, Claim, EXECUTOR_SOCKET, RunFolder},
+    site::{self, SitePrograms, Suspension},
+    spool::{self, Claim, EXECUTOR_SOCKET, PROCESS_FILE, RunFolder, SITE_NODE_FILE, give, overwrite},
 };
 use muster_dialect::Dialect;
 use muster_schemas::time::Timestamp;
@@ -13,7 +15,7 @@ use std::{
     io::{self, Write as _},
     os::unix::net::UnixDatagram,
     path::PathBuf,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// A dead executor does not hold a shim up, and a slow one not for long: it finds the news in the spool.
@@ -56,24 +58,84 @@ impl Shim {
     pub fn prolog(&self, is_stopped: impl FnMut() -> bool) -> Result<(), String> {
         let order = &self.claim.order;
         let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return Ok(()) };
-        site.run_prolog(&order.order, &order.identity, is_stopped).inspect_err(|why| self.note_unfit(why))
+        let ran = self
+            .give_node_file(site)
+            .and_then(|file| site.run_prologs(&order.order, &order.identity, &file, is_stopped));
+        ran.inspect_err(|why| self.note_unfit(why))
+    }
+
+    /// Writes the node file for the site's programs, if they get one here. It is in the form of the job's dialect.
+    fn give_node_file(&self, site: &SitePrograms) -> Result<PathBuf, String> {
+        let order = &self.claim.order.order;
+        let file = self.folder.file(SITE_NODE_FILE);
+        if site.reads_node_file(order) {
+            let of_dialect = self.dialect.and_then(|dialect| dialect.node_file(order)).map(|(_, text)| text);
+            let text = of_dialect.unwrap_or_else(|| environment::node_file(order));
+            let written = overwrite(&file, 0o600, text.as_bytes()).and_then(|()| give(&file, &site.account));
+            written.map_err(|error| format!("the node file of the site's programs cannot be written: {error}"))?;
+        }
+        Ok(file)
+    }
+
+    /// Suspends the processes of the run, or lets them continue, by the program of the site. `None` if there is none.
+    pub fn suspend_by_site(&self, what: Suspension, processes: &[i32]) -> Option<Result<(), String>> {
+        let order = &self.claim.order;
+        let site = order.site.as_ref().filter(|_| !self.key.is_step())?;
+        let program = site.suspend_program.as_ref()?;
+        let file = self.folder.file(PROCESS_FILE);
+        let text: String = processes.iter().map(|process| format!("{process}\n")).collect();
+        let written = overwrite(&file, 0o600, text.as_bytes()).and_then(|()| give(&file, &site.account));
+        let written = written.map_err(|error| format!("the processes cannot be told to the suspend program: {error}"));
+        Some(written.and_then(|()| site.run_suspension(program, what, &order.order, &order.identity, &file)))
     }
 
     /// Whether the site has a prolog for this run.
     pub fn has_prolog(&self) -> bool {
-        !self.key.is_step() && self.claim.order.site.as_ref().is_some_and(|site| site.prolog.is_some())
+        !self.key.is_step()
+            && self.claim.order.site.as_ref().is_some_and(|site| site.prolog.is_some() || site.job_prolog.is_some())
     }
 
     /// Runs the site's epilog after the last process of the job here.
     pub fn epilog(&self) {
         let order = &self.claim.order;
         let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return };
-        if let Err(why) = site.run_epilog(&order.order, &order.identity) {
+        if let Err(why) = site.run_epilogs(&order.order, &order.identity, &self.folder.file(SITE_NODE_FILE)) {
             self.note_unfit(&why);
         }
     }
 
-    fn note_unfit(&self, why: &str) {
+    /// Removes what the owner of the job has left on the node, if no other job of the owner is there (OAR-X-08). The files of
+    /// root are not those of a job.
+    pub fn clean_up(&self) {
+        let order = &self.claim.order;
+        let (folders, uid) = (&order.cleaning.folders, order.identity.uid);
+        let now = SystemTime::now();
+        if self.key.is_step() || folders.is_empty() || uid == 0 || self.has_other_jobs_of(uid) {
+            return;
+        }
+        match as_user(&order.identity, || Ok(cleaning::remove_leftovers(folders, uid, now))) {
+            Ok(None) => {}
+            Ok(Some(error)) => log(format_args!("shim {}: a file of its user cannot be removed: {error}", self.key)),
+            Err(why) => log(format_args!("shim {}: the files of its user are not removed: {why}", self.key)),
+        }
+    }
+
+    /// Whether another job of a user has not ended here.
+    fn has_other_jobs_of(&self, uid: u32) -> bool {
+        let is_there = |key: &RunKey| {
+            let log = RunFolder::of(&self.spool, *key).log().ok().flatten();
+            log.is_some_and(|log| log.end.is_none() && log.order.is_some_and(|order| order.identity.uid == uid))
+        };
+        // If it cannot be found out, there may be some.
+        let mut others = match spool::run_keys(&self.spool) {
+            Ok(keys) => keys.into_iter().filter(|key| !key.is_step() && *key != self.key),
+            Err(_) => return true,
+        };
+        others.any(|key| is_there(&key))
+    }
+
+    /// Notes that nothing is to be started here any more.
+    pub fn note_unfit(&self, why: &str) {
         log(format_args!("shim {}: {why}", self.key));
         if let Err(error) = site::note_unfit(&self.spool, why) {
             log(format_args!("shim {}: that the node is unfit cannot be noted: {error}", self.key));

@@ -7,7 +7,7 @@ use super::{
     execution::ProgramPath,
     files::{Files, umask_of},
     fork::{Forked, as_user, fork_into},
-    management::Management,
+    management::{Library, Management},
     programs::{added_by, command_elsewhere, command_program, enter_directory, script_program},
     step,
     streams::Streams,
@@ -35,11 +35,11 @@ use nix::{
     unistd::pipe2,
 };
 use std::{
-    collections::BTreeSet,
-    ffi::CString,
+    collections::{BTreeMap, BTreeSet},
+    ffi::{CStr, CString, OsStr},
     fs::{self, File},
     io,
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt},
     path::Path,
     rc::Rc,
 };
@@ -65,36 +65,61 @@ pub struct Launched {
     pub connections: Connections,
     /// The standard error of its script.
     pub script_errors: Option<File>,
+    /// The standard error of the first task of a step, if it is a file.
+    pub task_errors: Option<File>,
+}
+
+/// Why nothing was launched, for people.
+#[derive(Debug)]
+pub enum NotLaunched {
+    /// Because of the job.
+    OfJob(String),
+    /// Because of the node, which is unfit for other jobs too (OAR-X-06).
+    OfNode(String),
+}
+
+impl From<String> for NotLaunched {
+    fn from(why: String) -> Self {
+        Self::OfJob(why)
+    }
 }
 
 /// Starts the tasks of an order on this node, or on the host emulated for it, with the additions of their dialect.
 ///
 /// # Errors
-/// Why it failed, for people; nothing is left of it.
+/// Why it failed; nothing is left of it.
 pub fn launch(
     spooled: &SpooledOrder,
     folder: &RunFolder,
     dialect: Option<&dyn Dialect>,
     host: Option<&Host>,
-) -> Result<Launched, String> {
+) -> Result<Launched, NotLaunched> {
     let order = &spooled.order;
     if order.node_index as usize >= order.nodes.len() {
-        return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
+        return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()).into());
     }
     make_job_files(spooled, folder, dialect)?;
     umask(Mode::from_bits_truncate(umask_of(order)));
     let mut connections =
         Connections { streams: open_streams(spooled, folder)?, management: open_management(spooled, folder)? };
     let tasks = as_user(&spooled.identity, || match &spooled.tasks {
-        Some(tasks) => step::prepare(spooled, tasks, folder, &mut connections.streams, dialect),
+        Some(tasks) => {
+            let tasks = step::prepare(spooled, tasks, folder, &mut connections.streams, dialect)?;
+            if let Some(management) = &mut connections.management {
+                management.watch(spooled, needed_by(&tasks));
+            }
+            Ok(tasks)
+        }
         None => prepare(spooled, folder, dialect),
     })?;
     let containment = contain(spooled)?;
     let script = tasks.each.first().filter(|_| script_of(order).is_some());
     // The script runs without it as well.
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
+    let first = tasks.each.first().filter(|_| connections.management.is_some());
+    let task_errors = first.and_then(|task| task.errors()?.try_clone().ok());
     let launched = start(spooled, containment, tasks, host, &mut connections)?;
-    Ok(Launched { connections, script_errors, ..launched })
+    Ok(Launched { connections, script_errors, task_errors, ..launched })
 }
 
 /// The streams of a step whose tasks have a client.
@@ -111,6 +136,17 @@ fn open_management(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<
     let group = spooled.tasks.as_ref().and_then(|tasks| tasks.process_group.as_ref());
     let management = group.map(|group| Management::new(spooled, group, folder)).transpose();
     management.map_err(|error| format!("the process management of the step cannot be made: {error}"))
+}
+
+/// The libraries that the programs of tasks need, as far as their files say it.
+fn needed_by(tasks: &Tasks) -> BTreeMap<u32, Library> {
+    let mut known: BTreeMap<&CStr, Option<Library>> = BTreeMap::new();
+    let of_task = tasks.each.iter().filter_map(|task| {
+        let path = task.program.path();
+        let of_file = || Library::of_file(Path::new(OsStr::from_bytes(path.to_bytes())));
+        Some((task.rank, known.entry(path).or_insert_with(of_file).clone()?))
+    });
+    of_task.collect()
 }
 
 /// The files that the job's processes see: node file, temporary folder, script.
@@ -178,7 +214,9 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
     let directory = enter_directory(&order.working_directory)?;
     let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled, folder));
     if dialect.is_none_or(|dialect| !dialect.has_launcher()) {
-        environment::add_launcher(&mut variables, &folder.rsh());
+        // A dialect's file has a line for each place that a process of a parallel program can have.
+        let nodes = dialect.and_then(|dialect| dialect.node_file(order)).map_or("MUSTER_NODEFILE", |(name, _)| name);
+        environment::add_launcher(&mut variables, &folder.rsh(), nodes);
     }
     let tasks = order.nodes[order.node_index as usize].tasks;
     let (program, count, container) = match (&order.launch.program, script_of(order)) {
@@ -212,15 +250,18 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
 }
 
 /// The containment of the run; a step joins its run's.
-fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
+fn contain(spooled: &SpooledOrder) -> Result<Containment, NotLaunched> {
     let order = &spooled.order;
     if order.step.0 == 0 {
         let denied = denied_devices(spooled);
         return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus, &denied)
-            .map_err(|error| format!("the run cannot be contained: {error}"));
+            .map_err(|error| NotLaunched::OfNode(format!("the run cannot be contained: {error}")));
     }
     let containment = Containment::existing(&spooled.hierarchies, order.part);
-    if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.part)) }
+    match containment.exists() {
+        true => Ok(containment),
+        false => Err(format!("run {} is not active on this node", order.part).into()),
+    }
 }
 
 /// The devices of the node's other GPUs.
@@ -243,12 +284,22 @@ fn start(
     let oom_kills_before = containment.oom_kills();
     match spared_no_more(|| fork_all(spooled, &containment, tasks, host, connections)) {
         Ok((tasks, failures)) => {
-            let (connections, script_errors) = (Connections::default(), None);
-            Ok(Launched { containment, oom_kills_before, tasks, failures, started, connections, script_errors })
+            let connections = Connections::default();
+            let (script_errors, task_errors) = (None, None);
+            Ok(Launched {
+                containment,
+                oom_kills_before,
+                tasks,
+                failures,
+                started,
+                connections,
+                script_errors,
+                task_errors,
+            })
         }
         Err(why) => {
             if spooled.order.step.0 == 0 {
-                containment.end(reap_silently);
+                containment.end(spooled.cleaning.deadline(), reap_silently);
             }
             end_children();
             Err(why)

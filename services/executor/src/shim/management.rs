@@ -1,6 +1,8 @@
 //! The process management interface of a step's tasks on this node, and fences with the step's other nodes through the
 //! executor: for PMI a socket to each task (SL-W-04), for PMIx a server in a process of its own (SL-W-05).
 
+mod libraries;
+mod lookout;
 mod pmix;
 
 use crate::{
@@ -9,6 +11,9 @@ use crate::{
     host::Host,
     spool::{RunFolder, SpooledOrder},
 };
+pub use libraries::Library;
+use lookout::Lookout;
+pub use lookout::Warning;
 use muster_pmi::{Effect, Layout, Server};
 use muster_pmix::protocol::{FromServer, ToServer};
 use muster_schemas::{
@@ -26,6 +31,7 @@ use std::{
         fd::{AsFd as _, AsRawFd as _, BorrowedFd, RawFd},
         unix::net::UnixStream,
     },
+    time::Duration,
 };
 
 /// How much is read of a task's requests before the next task has its turn.
@@ -77,6 +83,8 @@ pub struct Management {
     /// Whether the executor has not been told of it.
     is_fence_news: bool,
     abort: Option<Abort>,
+    /// Where its tasks may be programs that find nobody; `None` once one of them has asked, or been told.
+    lookout: Option<Lookout>,
 }
 
 struct Connection {
@@ -109,7 +117,51 @@ impl Management {
             fence: None,
             is_fence_news: false,
             abort: None,
+            lookout: None,
         })
+    }
+
+    /// The programs of the tasks need these libraries. Whether they find each other concerns only tasks that have others, and
+    /// is told once for each component.
+    pub fn watch(&mut self, spooled: &SpooledOrder, needed: BTreeMap<u32, Library>) {
+        let nodes = &spooled.order.nodes;
+        let own = nodes.get(spooled.order.node_index as usize).map(|node| node.component);
+        let is_first =
+            nodes.iter().position(|node| Some(node.component) == own) == Some(spooled.order.node_index as usize);
+        if self.size > 1 && is_first {
+            self.lookout = Some(Lookout::new(self.group.management, needed));
+        }
+    }
+
+    /// The tasks have started.
+    pub fn started(&mut self, now: Duration) {
+        if let Some(lookout) = &mut self.lookout {
+            lookout.begin(now);
+        }
+    }
+
+    /// When the tasks are looked at next.
+    pub fn next_look(&self) -> Option<Duration> {
+        self.lookout.as_ref().and_then(Lookout::next)
+    }
+
+    /// Looks at the living tasks, by process, if it is time to. Returns what one of them is to be told, once.
+    pub fn look(&mut self, tasks: &BTreeMap<i32, u32>, now: Duration) -> Option<Warning> {
+        let warning = self.lookout.as_mut()?.look(tasks, now);
+        self.told(warning)
+    }
+
+    /// The same for a task that has ended; the others live.
+    pub fn look_at_ended(&mut self, rank: u32, is_success: bool, tasks: &BTreeMap<i32, u32>) -> Option<Warning> {
+        let warning = self.lookout.as_mut()?.ended(rank, is_success, tasks);
+        self.told(warning)
+    }
+
+    fn told(&mut self, warning: Option<Warning>) -> Option<Warning> {
+        if warning.is_some() {
+            self.lookout = None;
+        }
+        warning
     }
 
     /// Starts what the tasks need before they are started.
@@ -198,7 +250,10 @@ impl Management {
             FromServer::Fence { number, contribution } => self.begin_fence(number, &contribution.0),
             FromServer::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
             FromServer::Failed { why } => self.abort(None, why),
-            FromServer::Joined { rank } if self.is_local(rank) => drop(self.pmix_members.insert(rank)),
+            FromServer::Joined { rank } if self.is_local(rank) => {
+                self.lookout = None;
+                self.pmix_members.insert(rank);
+            }
             FromServer::Finalized { rank } => drop(self.pmix_members.remove(&rank)),
             // The server is the user's: what makes no sense is passed over.
             FromServer::Joined { .. } | FromServer::Ready { .. } => {}
@@ -310,11 +365,13 @@ impl Management {
         let mut buffer = [0; READ_BYTES];
         match connection.socket.read(&mut buffer) {
             Ok(1..) if self.pmix.is_some() => {
+                self.lookout = None;
                 self.disconnect(rank);
                 self.abort(Some(rank), OTHER_INTERFACE.to_owned());
                 false
             }
             Ok(length @ 1..) => {
+                self.lookout = None;
                 let effects = self.server.received(rank, &buffer[..length]);
                 self.take(effects);
                 true

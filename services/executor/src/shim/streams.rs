@@ -228,6 +228,11 @@ impl Streams {
         }
     }
 
+    /// Adds words to the standard error of a task, which has not ended.
+    pub fn say(&mut self, rank: u32, text: &str) {
+        Frame { rank, content: Content::Error(text.as_bytes()) }.append_to(&mut self.pending);
+    }
+
     /// A task has ended: its remaining output comes before that.
     pub fn ended(&mut self, rank: u32, status: ExitStatus) {
         let of_task: Vec<u64> =

@@ -6,15 +6,17 @@ use super::{
     controls::{self, Early},
     launch::Launched,
     log,
-    management::{Abort, Management},
+    management::{Abort, Management, Warning},
     streams::Streams,
     task::Failure,
     timeline::{Due, Timeline},
 };
 use crate::{
+    cleaning::cannot_be_ended,
     containment::{Accounts, Containment, CpuTime, processes},
     protocol::{Control, News},
     removal,
+    site::Suspension,
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
@@ -99,6 +101,8 @@ struct Supervised<'a> {
     /// Why the parallel program is over, and when its tasks are ended, if they are not before.
     aborted: Option<(Abort, Duration)>,
     script_errors: Option<fs::File>,
+    /// The standard error of the first task of a step, if it is a file.
+    task_errors: Option<fs::File>,
     /// How many bytes of the messages to the job are written.
     notes_written: usize,
     /// Whether output is still to be announced to the executor, and when it may be.
@@ -123,7 +127,10 @@ struct Reaped {
 }
 
 impl<'a> Supervised<'a> {
-    fn new(shim: &'a Shim, spooled: &'a SpooledOrder, launched: Launched) -> Self {
+    fn new(shim: &'a Shim, spooled: &'a SpooledOrder, mut launched: Launched) -> Self {
+        if let Some(management) = &mut launched.connections.management {
+            management.started(now());
+        }
         Self {
             shim,
             spooled,
@@ -139,6 +146,7 @@ impl<'a> Supervised<'a> {
             management: launched.connections.management,
             aborted: None,
             script_errors: launched.script_errors,
+            task_errors: launched.task_errors,
             notes_written: 0,
             next_notice: Duration::ZERO,
             timeline: Timeline::new(&spooled.order, now()),
@@ -192,6 +200,10 @@ impl<'a> Supervised<'a> {
             let until_end = due.saturating_sub(now());
             wait = Some(wait.map_or(until_end, |wait| wait.min(until_end)));
         }
+        if let Some(due) = self.management.as_ref().and_then(Management::next_look) {
+            let until_look = due.saturating_sub(now());
+            wait = Some(wait.map_or(until_look, |wait| wait.min(until_look)));
+        }
         if self.untold {
             let until_notice = self.next_notice.saturating_sub(now());
             wait = Some(wait.map_or(until_notice, |wait| wait.min(until_notice)));
@@ -208,9 +220,16 @@ impl<'a> Supervised<'a> {
     fn manage(&mut self) {
         let Some(management) = &mut self.management else { return };
         management.serve();
-        for (rank, _) in &self.reaped.news {
+        let is_ending = self.timeline.is_ending();
+        let mut warning = None;
+        for (rank, status) in &self.reaped.news {
             management.ended(*rank);
+            // Those that are being ended have not ended well.
+            if !is_ending {
+                warning = warning.or_else(|| management.look_at_ended(*rank, status.is_success(), &self.tasks));
+            }
         }
+        let warning = warning.or_else(|| management.look(&self.tasks, now()));
         if let Some((Abort { rank: Some(rank), status: Some(status), .. }, _)) = &self.aborted {
             self.reaped.replace_signal(*rank, ExitStatus::Code(*status));
         }
@@ -225,7 +244,20 @@ impl<'a> Supervised<'a> {
         if let Some(abort) = abort.filter(|_| self.aborted.is_none() && !self.timeline.is_ending()) {
             self.aborted = Some((abort, now() + LAST_WORDS));
         }
+        if let Some(warning) = warning {
+            self.warn_task(&warning);
+        }
         self.end_aborted();
+    }
+
+    /// Tells a task something on its standard error, as far as it has a client or a file for that.
+    fn warn_task(&mut self, Warning { rank, text }: &Warning) {
+        match (&mut self.task_errors, &mut self.streams) {
+            // If it cannot be written, the step continues without it.
+            (Some(file), _) => drop(file.write_all(text.as_bytes())),
+            (None, Some(streams)) => streams.say(*rank, text),
+            (None, None) => {}
+        }
     }
 
     /// Ends the tasks of an aborted program once the one that is the reason has had its last words.
@@ -296,7 +328,10 @@ impl<'a> Supervised<'a> {
             Control::SignalOwn(signal) => self.signal_own(signal.into()),
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
-                self.log_failure("suspended", self.freeze());
+                match self.shim.suspend_by_site(Suspension::Suspend, &self.members()) {
+                    Some(done) => self.end_unless(done),
+                    None => self.log_failure("suspended", self.freeze()),
+                }
             }
             Control::Suspend => {}
             Control::Resume => self.resume(),
@@ -366,7 +401,18 @@ impl<'a> Supervised<'a> {
     fn resume(&mut self) {
         if self.timeline.is_suspended() {
             self.timeline.resume(now());
-            self.log_failure("resumed", self.thaw());
+            match self.shim.suspend_by_site(Suspension::Resume, &self.members()) {
+                Some(done) => self.end_unless(done),
+                None => self.log_failure("resumed", self.thaw()),
+            }
+        }
+    }
+
+    /// What the site's program could not do makes the node unfit, and ends the run here (OAR-S-07).
+    fn end_unless(&mut self, done: Result<(), String>) {
+        if let Err(why) = done {
+            self.shim.note_unfit(&why);
+            self.failed.get_or_insert(EndCause::Lost(why));
         }
     }
 
@@ -423,13 +469,7 @@ impl<'a> Supervised<'a> {
         let ran_out_of_memory = self.containment.oom_kills() > self.oom_kills_before;
         // The accounts of a run's groups are not those of a step in it.
         let accounts = if self.shim.key.is_step() { Accounts::default() } else { self.containment.accounts() };
-        if !self.shim.key.is_step() {
-            self.containment.end(|| reap(&mut self.tasks, &mut self.reaped));
-        }
-        end_children_and(|| reap(&mut self.tasks, &mut self.reaped));
-        if !self.containment.has_groups() && self.shim.has_steps() {
-            self.containment.end_marked(reap_silently);
-        }
+        self.end_processes();
         self.close_streams();
         self.note_end();
         self.empty_temporary();
@@ -448,6 +488,22 @@ impl<'a> Supervised<'a> {
             _ => Vec::new(),
         };
         End { exit, statuses }
+    }
+
+    /// Ends all processes of the run. If some cannot be ended, the node is unfit, and the job is over nevertheless (OAR-X-06).
+    fn end_processes(&mut self) {
+        let deadline = self.spooled.cleaning.deadline();
+        let mut is_over = true;
+        if !self.shim.key.is_step() {
+            is_over &= self.containment.end(deadline, || reap(&mut self.tasks, &mut self.reaped));
+        }
+        is_over &= end_children_and(deadline, || reap(&mut self.tasks, &mut self.reaped));
+        if !self.containment.has_groups() && self.shim.has_steps() {
+            is_over &= self.containment.end_marked(deadline, reap_silently);
+        }
+        if !is_over {
+            self.shim.note_unfit(&cannot_be_ended(Some(self.spooled.order.job)));
+        }
     }
 
     /// The last output is in the spool before the end of the step.

@@ -160,6 +160,12 @@ impl Inherited {
 }
 
 impl Task {
+    /// The file of its standard error, if it is one. A terminal is its own: it ends when nobody has it open any more.
+    pub fn errors(&self) -> Option<&File> {
+        let end = self.ends.stderr.as_ref().unwrap_or(&self.ends.stdout);
+        end.file().filter(|_| !self.has_terminal)
+    }
+
     /// Creates the pipes and the connection to the process management; the shim's side of them goes to its connections.
     ///
     /// # Errors

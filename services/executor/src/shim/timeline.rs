@@ -218,6 +218,21 @@ mod tests {
         assert_eq!(timeline.due(at(6010)), Some(Due::Checkpoint(12)));
     }
 
+    /// OAR-S-06, W8: suspended for 210 s of a walltime of 1000 s, a job is asked to save its state at 1110 and ends at 1210.
+    #[test]
+    fn the_worked_example_of_a_suspension() {
+        let mut order = crate::testing::order(300);
+        order.walltime_seconds = Some(1000);
+        order.checkpoint = Some(Checkpoint { signal: 12, seconds_before_end: 100 });
+        let mut timeline = Timeline::new(&order, at(0));
+        timeline.suspend(at(400));
+        // It is to continue at 500, and does at 610.
+        timeline.resume(at(610));
+        assert_eq!(timeline.wait(at(610)), Some(at(500)));
+        assert_eq!((timeline.due(at(1109)), timeline.due(at(1110))), (None, Some(Due::Checkpoint(12))));
+        assert_eq!((timeline.due(at(1209)), timeline.due(at(1210))), (None, Some(Due::Terminate)));
+    }
+
     #[test]
     fn a_longer_walltime_counts_from_the_start() {
         let mut timeline = timeline(Some(100));

@@ -317,6 +317,8 @@ struct Altered {
     attributes: BTreeMap<String, String>,
     components: Vec<AlteredComponent>,
     increase: Option<WalltimeAsked>,
+    /// How far its account and owner are above their targets.
+    use_share: Option<f64>,
 }
 
 /// The same for a component.
@@ -337,6 +339,7 @@ impl Altered {
             attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             components: job.into_iter().flat_map(|job| job.components.iter()).map(AlteredComponent::of).collect(),
             increase: job.and_then(Job::run).and_then(|run| state.walltime_asked(run)).copied(),
+            use_share: job.and_then(|job| state.use_share_of(job, state.time())),
         }
     }
 
@@ -463,13 +466,15 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
         other => return Err(unexpected(&other)),
     };
     let (dependencies, increase) = (altered.standing(), altered.increase);
+    let use_share_millionths = altered.use_share.map(|share| (share * 1e6).round() as i64);
     altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
     if redacted {
         redact(&mut spec);
     }
     let runs = app.reader.projection().read(|state| runs(history, state));
-    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history), dependencies, increase })
+    let cancels = cancels(history);
+    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels, dependencies, increase, use_share_millionths })
 }
 
 pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {

@@ -88,6 +88,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         steps::running,
         steps::signal,
         steps::end,
+        steps::walltime,
         steps::output,
         steps::input,
         steps::terminal,

@@ -21,7 +21,7 @@ use muster_schemas::{
     steps::StepSpec,
     views::{
         CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepDetail, StepEndRequest,
-        StepInputAnswer, StepSignalRequest, StepTerminalRequest, StepsPage,
+        StepInputAnswer, StepSignalRequest, StepTerminalRequest, StepWalltimeRequest, StepsPage,
     },
 };
 use serde::Deserialize;
@@ -259,6 +259,23 @@ pub(crate) async fn signal(
 ) -> Answered {
     let StepSignalRequest { signal, component } = request;
     app.jobs_command(asked, Command::SignalStep { job: job_id(&id)?, step: step_id(&step)?, component, signal }).await
+}
+
+/// Change the time limit of a running step
+#[utoipa::path(operation_id = "set_step_walltime",
+    post, path = "/v1/jobs/{id}/steps/{step}/walltime", tag = "steps", request_body = StepWalltimeRequest,
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn walltime(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    asked: Asked,
+    Json(request): Json<StepWalltimeRequest>,
+) -> Answered {
+    let StepWalltimeRequest { walltime_seconds } = request;
+    app.jobs_command(asked, Command::SetStepWalltime { job: job_id(&id)?, step: step_id(&step)?, walltime_seconds })
+        .await
 }
 
 /// End a step

@@ -623,6 +623,8 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
         nodes: ReservedNodes::Named(vec!["node1".into()]),
         users: vec!["somebody".into()],
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     client.reserve(CommandId::new_now(), &course).unwrap();
     let (code, message) = refusal(client.reserve(CommandId::new_now(), &course));

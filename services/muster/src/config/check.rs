@@ -209,6 +209,7 @@ impl Checker<'_> {
                 }
             }
             (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
+            (Kind::MakesWay, DeValue::Table(table)) => check_makes_way(table),
             (Kind::Increases, DeValue::Table(table)) => check_increases(table),
             (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
         };
@@ -259,6 +260,21 @@ fn is_limits(table: &DeTable<'_>) -> bool {
         })
     };
     table.len() == 2 && is_amount("max_age_seconds") && is_amount("max_bytes")
+}
+
+fn check_makes_way(table: &DeTable<'_>) -> Result<(), String> {
+    let fits = |key: &str, value: &DeValue<'_>| match key {
+        "by" => value.as_str().is_some_and(|word| ["requeue", "cancel", "suspend"].contains(&word)),
+        "grace_seconds" => is_count(value),
+        _ => false,
+    };
+    match table.iter().find(|(key, value)| !fits(key.get_ref(), value.get_ref())) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let key = values::shorten(key.get_ref());
+            Err(format!("`{key}` does not belong there, or has a wrong value: expected {}", Kind::MakesWay.range()))
+        }
+    }
 }
 
 fn check_increases(table: &DeTable<'_>) -> Result<(), String> {

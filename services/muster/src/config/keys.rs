@@ -40,6 +40,8 @@ pub enum Kind {
     Limits,
     /// What owners may lengthen: a table of seconds and of lists of users.
     Increases,
+    /// How running jobs of a queue make way: a table of `by` and `grace_seconds`.
+    MakesWay,
 }
 
 impl Kind {
@@ -66,6 +68,7 @@ impl Kind {
             Self::NamedNumbers => "a table of whole numbers from 0".into(),
             Self::Route => "a table with `destinations`, `held_jobs`, `waiting_jobs` and `lifetime_seconds`".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
+            Self::MakesWay => "a table of `by` (`requeue`, `cancel` or `suspend`) and `grace_seconds` (0 to 86400)".into(),
             Self::Increases => {
                 "a table of `max_seconds`, `min_walltime_seconds`, `apply_seconds`, `step_seconds`, `may_force`, `may_delay`"
                     .into()
@@ -339,6 +342,12 @@ const QUEUES: Section = Section {
             Kind::Increases,
             "",
             "How far owners may lengthen the walltimes of their running jobs ([OAR](../oar.md#longer-walltimes)). Without it only operators may.",
+        ),
+        key(
+            "makes_way",
+            Kind::MakesWay,
+            "",
+            "How its running jobs make way for jobs of queues with a higher `priority` ([Slurm](../slurm.md#preemption-between-partitions)). Without it they do not.",
         ),
     ],
 };
@@ -686,6 +695,12 @@ const PLANNER: Section = Section {
             "A script below that folder which a Tcl program runs at its end, as with PBS's `-t`.",
         ),
         key(
+            "scheduler_config_file",
+            Kind::Path,
+            "",
+            "The configuration of a BaSL program below that folder, as with PBS's `-c`: which answer of a node's monitor a function gives.",
+        ),
+        key(
             "scheduler_time_zone",
             Kind::Text,
             "",
@@ -828,6 +843,28 @@ const EXECUTOR: Section = Section {
             "The site's program after the last process of a job on this node, an absolute path. If it fails, the node is drained.",
         ),
         key(
+            "job_prolog",
+            Kind::Path,
+            "",
+            "The site's program before the command of a job, on the job's first node only, an absolute path. Its arguments are the \
+             job, its owner, a file with its nodes, and its walltime in seconds. If it fails, it is as with `prolog`.",
+        ),
+        key(
+            "job_epilog",
+            Kind::Path,
+            "",
+            "The site's program after the command of a job, on the job's first node only, an absolute path. Its arguments are the \
+             job, its owner, and a file with its nodes. If it fails, the node is drained.",
+        ),
+        key(
+            "suspend_program",
+            Kind::Path,
+            "",
+            "The site's program that suspends the processes of a job on this node and lets them continue, in place of muster's own \
+             way, an absolute path. Its arguments are `suspend` or `resume`, the job, its owner, and a file with the numbers of the \
+             processes. If it fails, the node is drained and the job ends here as on a lost node.",
+        ),
+        key(
             "health_check_program",
             Kind::Path,
             "",
@@ -848,6 +885,19 @@ const EXECUTOR: Section = Section {
             "How long one of these programs may take; keep it well below `launch_timeout_seconds`: a prolog is part of the launch.",
         ),
         key(
+            "cleaned_folders",
+            Kind::Texts,
+            "[]",
+            "Folders such as `/tmp` and `/dev/shm`, absolute paths, in which the files of a user are removed when the user's last job \
+             has left the node, and with them what the user's processes shared by System V's means. Files of root stay.",
+        ),
+        key(
+            "unkillable_seconds",
+            from_to(1, 3_600),
+            "60",
+            "How long the processes of a job are killed again and again. Then the node is drained, and the job is over.",
+        ),
+        key(
             "copy_command",
             Kind::Texts,
             "[\"scp\", \"-Brp\", \"--\"]",
@@ -861,6 +911,13 @@ const EXECUTOR: Section = Section {
             "How often the load of the node is measured, one record each time; 0 for never. Policies that choose nodes by their load need it.",
         ),
         key("load_file", Kind::Path, "\"/proc/loadavg\"", "The file whose first word is the load of the node."),
+        key(
+            "stat_file",
+            Kind::Path,
+            "\"/proc/stat\"",
+            "The file whose first line tells how long the node's processors were busy, and with what, as that of `/proc/stat`. The system's \
+             own part of the time since the measurement before is recorded beside the load.",
+        ),
         key(
             "shim_program",
             Kind::Path,
@@ -1131,7 +1188,7 @@ const SLURM: Section = Section {
             "mpi_default",
             Kind::OneOf(&["none", "pmi2", "pmix"]),
             "\"pmi2\"",
-            "How the tasks of an `srun` without `--mpi` find each other if they are an MPI program: `pmi2` (PMI-1 and PMI-2, as MPICH is built for), `pmix` (as Open MPI is built for; nodes need the package `libpmix2`), or `none`.",
+            "How the tasks of an `srun`, a `muster run` or a `muster step run` without `--mpi` find each other if they are an MPI program: `pmi2` (PMI-1 and PMI-2, as MPICH is built for), `pmix` (as Open MPI is built for; nodes need the package `libpmix2`), or `none`.",
         ),
         key(
             "scheduler_parameters",

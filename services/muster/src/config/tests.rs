@@ -1,5 +1,6 @@
 use super::{keys::*, *};
 use muster_commands::cluster_toml::cluster_to_toml;
+use muster_schemas::cluster::{MakesWay, WayOut};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
@@ -37,6 +38,10 @@ fn wrong_values_are_told_with_their_place() {
             "muster.toml:2:8: `name`: `-0-2` is not a number or range such as 01-16",
         ),
         ("[[queues]]\nname = \"q\"\nnodes = [\"n1\", \"n[3\"]\n", "muster.toml:3:9: `nodes`: "),
+        (
+            "[[queues]]\nname = \"q\"\nmakes_way = { by = \"within\" }\n",
+            "muster.toml:3:13: `makes_way`: `by` does not belong there, or has a wrong value: expected a table of `by`",
+        ),
         ("[telemetry]\nlog_format = \"xml\"\n", "muster.toml:2:14: `log_format`: `xml` is not one of `text`, `json`"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\n", "muster.toml:1:1: `memory` is missing in this [[nodes]]"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\nmemory = \"64\"\n", "muster.toml:4:10: `memory`: `64` has no unit"),
@@ -88,6 +93,7 @@ first_job_number = 67767
 name = "long"
 nodes = ["n[1-2]"]
 max_walltime_seconds = 3600
+makes_way = { by = "cancel", grace_seconds = 5 }
 [[nodes]]
 name = "n[1-2]"
 cores = 8
@@ -103,6 +109,7 @@ matlab = 3
     assert_eq!((cluster.settings.name.as_str(), cluster.first_job_number), ("alpha", Some(67_767)));
     assert_eq!(cluster.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>(), ["long", "main"]);
     assert_eq!(cluster.queues[0].nodes, ["n1", "n2"]);
+    assert_eq!(cluster.queues[0].makes_way, Some(MakesWay { by: WayOut::Cancel, grace_seconds: 5 }));
     assert_eq!(cluster.nodes.len(), 2);
     assert_eq!(cluster.nodes[1].memory_bytes, 64 << 30);
     assert_eq!(cluster.licences["matlab"], 3);

@@ -37,7 +37,11 @@ impl Follower {
 
 fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
     let mut is_loaded = load(&mut folder);
+    let mut is_begun = false;
     loop {
+        if folder.is_in_force() && !is_begun {
+            is_begun = begin(&mut folder);
+        }
         if let Some(warning) = folder.stale_holidays() {
             tracing::warn!(warning, "a policy file of PBS");
         }
@@ -50,6 +54,20 @@ fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// What becomes of jobs that wait in batch queues when a preset begins. Whether that is settled.
+fn begin(folder: &mut PolicyFolder) -> bool {
+    match folder.restart_stranded() {
+        Ok(failed) => {
+            failed.iter().for_each(|why| tracing::warn!(why, "a job in a batch queue of PBS stays there"));
+            true
+        }
+        Err(error) => {
+            tracing::error!(%error, "jobs in batch queues of PBS were not all looked at; it is tried again");
+            false
         }
     }
 }

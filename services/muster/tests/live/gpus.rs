@@ -130,6 +130,37 @@ fn options_about_gpus_reach_the_steps_of_a_job() {
     assert_eq!(sorted(&shown), ["0: 0 2", "1: 0 2", "2: 1 2", "3: 1 2"]);
 }
 
+/// Options about GPUs say together how many nodes and tasks there are. If they contradict each other, nothing starts.
+#[test]
+fn options_about_gpus_have_to_agree() {
+    let site = site();
+    let by_node = site.ok("srun --gpus=4 --gpus-per-node=2 sh -c 'echo $SLURM_NODEID: $MUSTER_GPUS'");
+    assert_eq!(sorted(&by_node), ["0: 0,1", "1: 0,1"]);
+    let by_task = site.ok("srun -w node1 --gpus=4 --gpus-per-task=2 sh -c 'echo $SLURM_PROCID: $MUSTER_GPUS'");
+    assert_eq!(sorted(&by_task), ["0: 0,1", "1: 2,3"]);
+    let gres = "Invalid generic resource (gres) specification\n";
+    for line in ["-n3 --gpus=4 --gpus-per-task=2", "-N2 --gpus=3 --gpus-per-node=2", "--gpus=1 --gpus-per-node=2"] {
+        let told = format!("sbatch: error: Batch job submission failed: {gres}");
+        assert_eq!(site.fails(&format!("sbatch {line} --wrap 'touch started'")), (1, told), "{line}");
+    }
+    let (status, told) = site.fails("srun --gpus=a100:1,v100:1 touch started");
+    assert_eq!(status, 1);
+    assert!(told.starts_with("srun: error: a component has GPUs of one type: ask for one type"), "{told}");
+    assert!(told.ends_with(gres), "{told}");
+    let apart = "is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU\n";
+    let told = site.fails("srun --ntasks-per-gpu=1 --gpus-per-task=1 touch started").1;
+    assert_eq!(told, format!("srun: fatal: --gpus-per-task {apart}"));
+    site.system
+        .write("job.sh", "#!/bin/sh\n#SBATCH -n2 --gpus=2\nsrun -n3 --gpus=2 --gpus-per-task=1 touch started 2> out\n");
+    site.run("sbatch -W job.sh");
+    assert!(
+        site.system.read("out").ends_with(&format!("Unable to create step for job 3: {gres}")),
+        "{}",
+        site.system.read("out")
+    );
+    assert!(!site.system.path("started").exists());
+}
+
 #[test]
 fn steps_of_muster_share_out_the_gpus_of_their_job() {
     let Site { system } = site();
@@ -207,6 +238,7 @@ fn a_gpu_without_its_file_is_out_of_service_until_it_is_back() {
     assert!(site.system.log().contains("a GPU is out of service"), "{}", site.system.log());
 }
 
+/// OAR-X-11: the files of GPUs belong to the group of the job that has them.
 #[test]
 fn a_job_can_open_only_the_files_of_its_own_gpus() {
     for (containment, by) in

@@ -17,6 +17,7 @@ mod hpcpack;
 mod hpcpack_lists;
 mod hpcpack_modes;
 mod mpi;
+mod mpi_launchers;
 mod oar;
 mod oar_clients;
 mod oar_containers;

@@ -5,7 +5,7 @@ use crate::{
     system::{Output, System},
 };
 
-const CONFIGURATION: &str = r#"
+pub const CONFIGURATION: &str = r#"
 [cluster]
 name = "alpha"
 default_queue = "workq"

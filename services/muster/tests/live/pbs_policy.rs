@@ -62,7 +62,7 @@ fn files_are_put_in_force_together_or_not_at_all() {
     let waits = || site.system.ok(&["jobs", "--json"]);
     site.system.wait_until("the job waits for a policy", || waits().contains("the policy files of PBS have 2 errors"));
     let refused = site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
-    assert!(refused.contains("sched_config:1: expected true or false (token 'maybe')"), "{refused}");
+    assert!(refused.contains("sched_config:1: column 11: expected true or false (token 'maybe')"), "{refused}");
     assert!(refused.contains("holidays:2: "), "{refused}");
 
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
@@ -83,7 +83,7 @@ fn files_are_put_in_force_together_or_not_at_all() {
     let folder = site.system.path("sched_priv").display().to_string();
     let Output { status, stdout, .. } = site.system.run(&["pbs", "load", &folder]);
     assert_eq!(status, 2);
-    assert!(stdout.contains("sched_config:2: no such sort; is 'shortest_job_first' meant?"), "{stdout}");
+    assert!(stdout.contains("sched_config:2: column 10: no such sort; is 'shortest_job_first' meant?"), "{stdout}");
     let job = site.ok("echo true | qsub");
     site.system.wait_until("jobs still start", || site.run(&format!("qstat {job}")).status == 35);
 }
@@ -259,4 +259,13 @@ fn running_jobs_of_a_single_user_are_limited() {
     assert_eq!(state(&second), "Q");
     site.ok(&format!("qdel {first}"));
     site.system.wait_until("the last one runs", || state(&second) == "R");
+    // Single groups have limits as well.
+    let group = site.ok("id -gn").trim().to_owned();
+    site.ok("qmgr -c 'unset server max_run'");
+    site.ok(&format!("qmgr -c 'set server max_run = [g:{group}=2]'"));
+    site.system.ok(&["pbs", "load", &folder]);
+    let third = submit("-q fast");
+    site.system.wait_until("it waits for the limit of its group", || waits(&third));
+    site.ok(&format!("qdel {second}"));
+    site.system.wait_until("it runs", || state(&third) == "R");
 }

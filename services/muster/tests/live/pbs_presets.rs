@@ -90,88 +90,163 @@ fn sgi_origin_moves_jobs_into_queues_and_keeps_promises() {
     site.ok(&format!("qdel {wide}"));
     runs_in(&site, &late, "large");
     is_repeatable(&site);
-    site.system.write(
-        "sched_priv/config",
-        &format!("{SGI}ENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND /bin/true\nTEST_ONLY True\n"),
+    site.system.write("sched_priv/config", &format!("{SGI}SORTED_JOB_DUMPFILE /tmp/dump\n"));
+    let folder = site.system.path("sched_priv").display().to_string();
+    let Output { status, stderr, .. } = site.system.run(&["pbs", "load", "--preset", "sgi_origin", &folder]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("config: SORTED_JOB_DUMPFILE: has no effect"), "{stderr}");
+}
+
+/// Puts a file `config` in force.
+fn put(site: &Site, preset: &str, config: &str) {
+    site.system.write("sched_priv/config", config);
+    make_again(site, preset);
+}
+
+const PLAIN: &str = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nMIN_JOBS 100\nAVOID_FRAGMENTATION False\n";
+
+/// PBS-P-14: while the outages of the system are not known, or there is one, nothing starts; that they are not known is an event.
+#[test]
+fn outages_that_a_program_prints_keep_jobs_waiting() {
+    let site = site("sgi_origin", &["submit", "batch"], &[("config", PLAIN)]);
+    let command = site.system.path("outages");
+    site.system.write("outages", &format!("#!/bin/sh\nexec cat {}.$1\n", command.display()));
+    site.ok("chmod 755 outages");
+    let enforced = format!(
+        "{PLAIN}BACKFILL_MODE none\nENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND {}\nSYSTEM_NAME Site.example.org\n",
+        command.display()
     );
-    let folder = site.system.path("sched_priv").display().to_string();
-    let Output { status, stdout, .. } = site.system.run(&["pbs", "load", "--preset", "sgi_origin", &folder]);
-    assert_eq!(status, 2, "{stdout}");
-    assert!(stdout.contains("config: ENFORCE_DEDICATED_TIME: ") && stdout.contains("config: TEST_ONLY: "), "{stdout}");
-}
-
-/// PBS-P-19, PBS-P-20, PBS-P-23: under `ibm_sp` jobs get whole nodes; a small one goes ahead if it does not delay the first.
-#[test]
-fn ibm_sp_gives_whole_nodes_and_backfills() {
-    let config = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\n";
-    let site = site("ibm_sp", &["submit", "batch"], &[("config", config)]);
-    let first = submit(&site, "-l nodes=3 -l walltime=1:00:00");
-    runs_in(&site, &first, "batch");
-    let wide = submit(&site, "-l nodes=4 -l walltime=0:40:00");
-    waits_for(&site, &wide, "reservation");
-    let late = submit(&site, "-l nodes=1 -l walltime=3:00:00");
-    let short = submit(&site, "-l nodes=1 -l walltime=0:50:00");
-    runs_in(&site, &short, "batch");
-    waits_for(&site, &late, "");
-    site.ok(&format!("qdel {first} {short}"));
-    runs_in(&site, &wide, "batch");
-    assert_eq!(attribute(&site, &late, "job_state"), "Q");
+    put(&site, "sgi_origin", &enforced);
+    let job = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    waits_for(&site, &job, "word of the outages of its machine");
+    let events = site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
+    let (line, others) = events.split_once('\n').expect("an event");
+    assert!(
+        line.contains("DEDICATED_TIME_COMMAND: the outages of site are not known, and nothing starts there"),
+        "{line}"
+    );
+    assert_eq!(others, "", "it is told once");
+    site.system.write("outages.site", "site 01/01/2020 00:00-12:00 12/31/2199 power\n  and cooling\n");
+    make_again(&site, "sgi_origin");
+    waits_for(&site, &job, "the end of an outage");
+    site.system.write("outages.site", "other 01/01/2020 00:00-12:00 12/31/2199 elsewhere\n");
+    make_again(&site, "sgi_origin");
+    runs_in(&site, &job, "batch");
     is_repeatable(&site);
-    let folder = site.system.path("sched_priv").display().to_string();
-    let checked = site.system.ok(&["pbs", "check", "--preset", "ibm_sp", &folder]);
-    assert!(checked.contains("reconstruction"), "{checked}");
 }
 
-/// PBS-P-21: under `cray_t3e` jobs of all queues start in the batch queue, those of the special queue first and those of the
-/// background queue last, although they came in the opposite order.
+/// PBS-P-03, PBS-P-15: a group above its allocation starts nothing, and neither does anybody under `TEST_ONLY`. At the first
+/// cycle jobs that wait in a batch queue go back to the queue of submissions.
 #[test]
-fn cray_t3e_orders_by_classes() {
-    let config = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nSPECIAL_QUEUE special\nBACKGROUND_QUEUE_NAME background\n\
-                  MIN_JOBS 100\nAVOID_FRAGMENTATION False\n";
-    let queues = ["submit", "special", "background", "batch"];
-    let site = site("cray_t3e", &queues, &[("config", config)]);
-    let blocker = submit(&site, "-l select=4:ncpus=4 -l walltime=1:00:00");
-    runs_in(&site, &blocker, "batch");
-    let wants = "-l select=4:ncpus=4 -l walltime=1:00:00";
-    // Otherwise the first of them is promised the nodes before the others are there.
+fn allocations_tests_and_the_first_cycle() {
+    let mut site = site("sgi_origin", &["submit", "batch"], &[("config", PLAIN)]);
+    put(&site, "sgi_origin", &format!("{PLAIN}TEST_ONLY True\n"));
+    let job = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    waits_for(&site, &job, "TEST_ONLY");
+    let group = site.ok("id -gn").trim().to_owned();
+    let used = |hours: u32| site.system.write("acct/current", &format!("{group} {hours}\n"));
+    site.ok("mkdir acct");
+    site.system.write("acct/allocations", &format!("# node hours\n{group} 100\n"));
+    used(101);
+    let folder = site.system.path("acct").display().to_string();
+    let allocated = format!("{PLAIN}ENFORCE_ALLOCATION True\nSCHED_ACCT_DIR {folder}\n");
+    put(&site, "sgi_origin", &allocated);
+    waits_for(&site, &job, "the allocation of its group");
+    used(100);
+    make_again(&site, "sgi_origin");
+    runs_in(&site, &job, "batch");
+
     site.ok("qmgr -c 'set server scheduling = false'");
-    let background = submit(&site, &format!("-q background {wants}"));
-    let normal = submit(&site, wants);
-    let special = submit(&site, &format!("-q special {wants}"));
-    site.ok("qmgr -c 'set server scheduling = true'");
-    waits_for(&site, &special, "reservation");
-    for (over, next, waits) in
-        [(&blocker, &special, vec![&normal, &background]), (&special, &normal, vec![&background])]
-    {
-        site.ok(&format!("qdel {over}"));
-        runs_in(&site, next, "batch");
-        waits.into_iter().for_each(|job| assert_eq!(attribute(&site, job, "job_state"), "Q"));
-    }
-    site.ok(&format!("qdel {normal}"));
-    runs_in(&site, &background, "batch");
+    let stranded = submit(&site, "-q batch -l ncpus=1 -l walltime=1:00:00");
+    assert_eq!(attribute(&site, &stranded, "queue"), "batch");
+    site.system.write("sched_priv/config", &format!("{PLAIN}SCHED_RESTART_ACTION RESUBMIT\n"));
+    site.system.stop();
+    let config = site.system.path("site.toml").display().to_string();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    site.system.wait_until("it is back", || attribute(&site, &stranded, "queue") == "submit");
+    assert_eq!(attribute(&site, &stranded, "job_state"), "Q");
+    site.system.write("sched_priv/config", &format!("{PLAIN}SCHED_RESTART_ACTION RERUN\n"));
+    site.ok(&format!("qmove batch {stranded}"));
+    site.system.stop();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    // Although scheduling is off, as by `qrun`.
+    runs_in(&site, &stranded, "batch");
     is_repeatable(&site);
 }
 
-/// PBS-P-22, PBS-P-23: under `multitask` jobs start in their own queues, those of the batch queues outside prime time, in order
-/// of arrival, and memory is never oversold.
+/// PBS-P-01, PBS-T-07, PBS-C-07: `qmgr` says which preset the files are for, in which zone their hours are, and how often cycles begin.
 #[test]
-fn multitask_starts_jobs_of_the_queues_of_the_hours() {
-    let config = |batch: &str, interactive: &str| {
-        format!("BATCH_QUEUES {batch}\nINTERACTIVE_QUEUES {interactive}\nMIN_JOBS 100\nENFORCE_PRIME_TIME False\n")
+fn the_server_names_preset_and_zone() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    system.write("sched_priv/config", PLAIN);
+    let folder = system.path("sched_priv").display().to_string();
+    let queues = "[[queues]]\nname = \"submit\"\n[[queues]]\nname = \"batch\"\n";
+    let cluster = format!("[cluster]\nname = \"alpha\"\ndefault_queue = \"submit\"\n{queues}");
+    let site = Site::on(system, &format!("{cluster}[pbs]\npolicy_folder = \"{folder}\"\n"));
+    is_in_force(&site, "fifo");
+    site.ok("qmgr -c 'set server scheduler_policy = cray_t3e, timezone = Asia/Tokyo, schedule_iteration = 300'");
+    let Output { status, stderr, .. } = site.system.run(&["pbs", "load", &folder]);
+    assert_eq!(status, 0, "{stderr}");
+    is_in_force(&site, "cray_t3e");
+    assert!(site.ok("qstat -Bf").contains("schedule_iteration = 300"));
+    // From 08:00 in Tokyo, which is 23:00 of the day before in UTC.
+    let hours =
+        "ENFORCE_PRIME_TIME True\nPRIME_TIME_START 08:00:00\nPRIME_TIME_END 18:00:00\nPRIME_TIME_WALLT_LIMIT 1:00:00\n";
+    site.system.write("sched_priv/config", &format!("{PLAIN}{hours}"));
+    site.system.write("sched_priv/holidays", "YEAR 2026\n");
+    site.system.ok(&["pbs", "load", &folder]);
+    let policy = site.system.json(&["config", "show", "--policy", "--json"]);
+    let until = policy["turns"]["other_hours"]["periods"][1]["until"].to_string();
+    assert!(until.contains("T23:00:00"), "{policy}");
+}
+
+/// PBS-P-13: jobs wait while the system of their machine takes too much of its time, as its node measures it.
+#[test]
+fn system_time_keeps_jobs_waiting() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    let preset = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch@node1\nAVOID_FRAGMENTATION False\nHIGH_SYSTIME 50\nTARGET_LOAD_PCT 20\n";
+    system.write("sched_priv/config", preset);
+    system.write("load", "0.25 1.00 1.00 1/80 11206\n");
+    let times = |system: &System, all: u64, of_system: u64| {
+        system.write("stat.new", &format!("cpu {} 0 {of_system} 0 0 0 0 0\n", all - of_system));
+        std::fs::rename(system.path("stat.new"), system.path("stat")).expect("there is room");
     };
-    let site = site("multitask", &["submit", "batch", "inter"], &[("config", &config("batch", "inter"))]);
-    let interactive = submit(&site, "-q inter -l ncpus=1 -l walltime=0:10:00");
-    let first = submit(&site, "-q batch -l select=4:ncpus=1:mem=3gb -l walltime=0:10:00");
-    let second = submit(&site, "-q batch -l select=1:ncpus=1:mem=3gb -l walltime=0:10:00");
-    let small = submit(&site, "-q batch -l select=1:ncpus=1:mem=512mb -l walltime=0:10:00");
-    runs_in(&site, &first, "batch");
-    runs_in(&site, &small, "batch");
-    assert_eq!(attribute(&site, &second, "job_state"), "Q");
-    assert_eq!(attribute(&site, &interactive, "job_state"), "Q");
-    site.ok(&format!("qdel {first}"));
-    runs_in(&site, &second, "batch");
-    site.system.write("sched_priv/config", &config("inter", "batch"));
-    site.system.signal(Signal::SIGHUP);
-    runs_in(&site, &interactive, "inter");
-    is_repeatable(&site);
+    times(&system, 1000, 0);
+    let (folder, load, stat) = (system.path("sched_priv"), system.path("load"), system.path("stat"));
+    let site = Site::on(
+        system,
+        &format!(
+            "[cluster]\nname = \"alpha\"\ndefault_queue = \"submit\"\n[[queues]]\nname = \"submit\"\n[[queues]]\nname = \"batch\"\n\
+             [pbs]\npolicy_folder = \"{}\"\npreset = \"sgi_origin\"\n\
+             [executor]\nload_interval_seconds = 1\nload_file = \"{}\"\nstat_file = \"{}\"\n",
+            folder.display(),
+            load.display(),
+            stat.display()
+        ),
+    );
+    is_in_force(&site, "sgi_origin");
+    // Time passes in the file when the test says so: each measurement sees the same part of the system.
+    let passed = std::cell::Cell::new((1000, 0));
+    let pass = |of_system: u64| {
+        let (all, system) = passed.get();
+        passed.set((all + 100, system + of_system));
+        times(&site.system, all + 100, system + of_system);
+    };
+    let waits = || site.system.ok(&["jobs", "--json"]).contains("a lower load of its machine");
+    let measured = || site.system.ok(&["events", "--kind", "node.load_measured", "--json"]);
+    site.system.wait_until("nine tenths are the system's", || {
+        pass(90);
+        measured().contains("\"system_percent\":90")
+    });
+    let job = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    site.system.wait_until("the job waits", || {
+        pass(90);
+        waits()
+    });
+    site.system.wait_until("the job runs", || {
+        pass(10);
+        attribute(&site, &job, "job_state") == "R"
+    });
 }

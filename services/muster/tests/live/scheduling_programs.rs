@@ -1,6 +1,6 @@
 //! Scheduling programs of PBS sites that plan for a live system.
 
-use crate::system::System;
+use crate::{slurm::Site, system::System};
 
 const BODY: &str = r#"
 incr cycle
@@ -51,6 +51,57 @@ fn with_program(policy: &str, files: &[(&str, &str)], more: &str) -> System {
     system.write("muster.toml", &format!("{nodes}{settings}"));
     system.restart(&["--config", "muster.toml"]);
     system
+}
+
+const SEE: &str = r#"sched_main() {
+  Server s; Set Que qs; Que q; Set CNode ns; CNode n;
+  s = AllServersLocalHostGet();
+  print(ServerMaxRunJobsGet(s));
+  print(ServerMaxRunJobsPerUserGet(s));
+  print(ServerIntResAvailGet(s, "ncpus"));
+  print(ServerSizeResAvailGet(s, "mem"));
+  qs = ServerQueuesGet(s);
+  foreach(q in qs) {
+    if( QueNameGet(q) EQ "night" ) { print(QueMaxRunJobsPerGroupGet(q)); print(QueIntResAvailGet(q, "ncpus")); }
+  }
+  ns = AllNodesGet();
+  foreach(n in ns) { print(CNodeVendorGet(n)); }
+}
+"#;
+
+/// PBS-X-09, PBS-X-12: a program sees limits and resources of server and queues as `qmgr` has set them, and what its
+/// configuration maps to what nodes say of themselves. A configuration with mistakes leaves the old one in force.
+#[test]
+fn a_program_sees_the_real_server_queues_and_nodes() {
+    let system = System::stopped();
+    system.write("see.basl", SEE);
+    system.write("sched_conf", "# as with -c\n$node * CNodeVendorGet maker\n");
+    let folder = system.path("").display().to_string();
+    let site = Site::on(
+        system,
+        &format!(
+            "[cluster]\nname = \"alpha\"\ndefault_queue = \"day\"\n[[queues]]\nname = \"day\"\n[[queues]]\nname = \"night\"\n\
+             [planner]\nscheduler_policy = \"basl:see.basl\"\nscheduler_folder = \"{folder}\"\n\
+             scheduler_config_file = \"sched_conf\"\n"
+        ),
+    );
+    site.ok("qmgr -c 'set server max_running = 4101, max_user_run = 4102, resources_available.ncpus = 4103'");
+    site.ok("qmgr -c 'set server resources_available.mem = 4104kb'");
+    site.ok("qmgr -c 'set queue night max_group_run = 4105, resources_available.ncpus = 4106'");
+    site.ok("qmgr -c 'set node node1 resources_available.maker = acme4107'");
+    // Anything that happens brings a cycle.
+    let cycle = || {
+        let job = site.system.submit(&["--hold", "--", "true"]);
+        site.system.ok(&["job", "cancel", &job]);
+    };
+    cycle();
+    for seen in ["4101", "4102", "4103", "4104kb", "4105", "4106", "acme4107"] {
+        site.system.wait_until(seen, || site.system.log().contains(&format!("scheduling program: {seen}")));
+    }
+    site.system.write("sched_conf", "$node * CNodeVendorsGet maker\n");
+    site.system.signal(nix::sys::signal::Signal::SIGHUP);
+    let refused = || site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
+    site.system.wait_until("the mistake is on record", || refused().contains("CNodeVendorsGet"));
 }
 
 /// What it does is in the file `acts`, a JSON object for each line; it does it once, and writes the answers to `told`.

@@ -258,6 +258,46 @@ fn a_qos_preempts_another() {
     }
 }
 
+/// SL-C-38: a job of a partition with a higher `PriorityTier` starts in the place of a running one whose partition lets its
+/// jobs make way, until the partition no longer does.
+#[test]
+fn a_partition_preempts_another() {
+    let site = site();
+    site.ok("scontrol create partition=low prioritytier=1 preemptmode=requeue gracetime=2");
+    site.ok("scontrol create partition=high prioritytier=9 maxtime=60");
+    let shown = site.ok("scontrol -o show partition low");
+    assert!(
+        shown.contains(" PriorityTier=1 ")
+            && shown.contains(" PreemptMode=REQUEUE ")
+            && shown.contains(" GraceTime=2 ")
+    );
+    let config = site.ok("scontrol show config");
+    let has = |key: &str, value: &str| {
+        config.lines().any(|line| line.starts_with(key) && line.ends_with(&format!("= {value}")))
+    };
+    assert!(has("PreemptType ", "preempt/partition_prio") && has("PreemptMode ", "REQUEUE"), "{config}");
+    let state = |job: &str| site.ok(&format!("squeue -h -j {job} -o %t"));
+    let victim = site.ok("sbatch --parsable -p low --requeue -N4 --exclusive --wrap 'sleep 600'").trim().to_owned();
+    site.system.wait_until("the job runs", || state(&victim) == "R\n");
+    let gains = site.ok("sbatch --parsable -p high -N4 --exclusive --wrap 'sleep 600'").trim().to_owned();
+    site.system.wait_until("the other runs in its place", || state(&gains) == "R\n");
+    assert_eq!(state(&victim), "PD\n");
+    site.ok(&format!("scancel {gains}"));
+    site.system.wait_until("it runs again", || state(&victim) == "R\n");
+    site.ok("scontrol update partition=low preemptmode=off");
+    assert!(site.ok("scontrol -o show partition low").contains(" PreemptMode=OFF "));
+    let waits = site.ok("sbatch --parsable -p high -N4 --exclusive --wrap 'sleep 600'").trim().to_owned();
+    let reason = || site.ok(&format!("squeue -h -j {waits} -o %r"));
+    site.system.wait_until("it was planned", || reason() == "Resources\n");
+    assert_eq!(state(&victim), "R\n", "it stays");
+    // A value that is taken back is gone, and the rest of the partition stays as it was.
+    site.ok("scontrol update partition=high maxtime=UNLIMITED maxnodes=4 qos=");
+    let shown = site.ok("scontrol -o show partition high");
+    assert!(
+        shown.contains(" MaxTime=UNLIMITED ") && shown.contains(" MaxNodes=4 ") && shown.contains(" PriorityTier=9 ")
+    );
+}
+
 /// A running job of a QOS with `PreemptMode=suspend` stops while the other has its cores, and continues by itself.
 #[test]
 fn a_qos_suspends_another() {

@@ -263,8 +263,10 @@ fn a_running_job_becomes_smaller_and_its_nodes_are_for_others() {
     let started = || site.system.path("started").exists() && site.system.read("started").lines().count() == 3;
     site.system.wait_until("the step runs everywhere", started);
     let larger = format!("scontrol update jobid={job} NumNodes=4");
-    let told =
-        format!("job {job} has 3 nodes and cannot grow to 4: a running job can only become smaller for job {job}\n");
+    let told = format!(
+        "Node count specification invalid for job {job}\njob {job} has 3 nodes and cannot grow to 4: a running job can only \
+         become smaller\n"
+    );
     assert_eq!(site.fails(&larger), (1, told));
     let stranger = site.fails(&format!("scontrol update jobid={job} NodeList=node[1,4]"));
     assert!(stranger.0 == 1 && stranger.1.contains("`node4` is not a node of job"), "{stranger:?}");
@@ -322,4 +324,32 @@ fn a_component_becomes_smaller_and_its_steps_see_it() {
     assert_eq!(lines, ["on node2", "on node3", "with node1", "with node2"]);
     site.system.write("end", "");
     site.is_over(&job);
+}
+
+/// SL-C-38: a running step gets another time limit; nodes out of service get another reason.
+#[test]
+fn steps_get_other_time_limits_and_nodes_other_reasons() {
+    let site = reference();
+    let job = site.ok("sbatch --parsable -n1 -t 30 --wrap 'srun -t 20 sleep 1000'").trim().to_owned();
+    let limit = || {
+        let shown = site.run(&format!("scontrol -o show step {job}.0")).stdout;
+        shown.split_whitespace().find_map(|pair| pair.strip_prefix("TimeLimit=").map(str::to_owned)).unwrap_or_default()
+    };
+    site.system.wait_until("the step runs", || limit() == "00:20:00");
+    site.ok(&format!("scontrol update stepid={job}.0 timelimit=5"));
+    assert_eq!(limit(), "00:05:00");
+    site.ok(&format!("scontrol update stepid={job}.0 timelimit=+7"));
+    assert_eq!(limit(), "00:12:00");
+    let data: serde_json::Value =
+        serde_json::from_str(&site.ok(&format!("scontrol --json show step {job}.0"))).expect("a document");
+    assert_eq!(data["steps"][0]["time"]["limit"]["number"], 12, "{data}");
+    let unknown = "slurm_update error: Invalid job id specified\n";
+    assert_eq!(site.fails(&format!("scontrol update stepid={job}.7 timelimit=5")), (1, unknown.to_owned()));
+    site.ok(&format!("scancel {job}"));
+    site.ok("scontrol update nodename=nid00003 state=drain reason=disk");
+    site.ok("scontrol update nodename=nid00004 state=down reason=power");
+    site.ok("scontrol update nodename=nid[00003-00004] reason=checked");
+    assert_eq!(site.ok("sinfo -h -R -o '%E %N %t' | sort"), "checked nid00003 drain\nchecked nid00004 down\n");
+    let (status, told) = site.fails("scontrol update nodename=nid00005 reason=checked");
+    assert!(status == 1 && told.contains("nid00005 is not out of service"), "{told}");
 }

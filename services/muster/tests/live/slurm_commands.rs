@@ -209,6 +209,21 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     site.ok(&format!("scontrol release {job}"));
     site.system.wait_for_state(&job, "running");
     assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%N %v'")), "nid00011 r1\n");
+    let busy = format!("scontrol create reservation starttime=now duration=5 nodes=nid00011 users={me}");
+    site.ok("scontrol delete reservation=r1");
+    assert_eq!(site.fails(&busy), (1, "Error creating the reservation: Requested nodes are busy\n".to_owned()));
+    site.ok(&format!("{busy} reservationname=r1 flags=maint,ignore_jobs,daily"));
+    let flags = || {
+        let shown = site.ok("scontrol -o show reservation r1");
+        shown.split_whitespace().find_map(|pair| pair.strip_prefix("Flags=").map(str::to_owned)).unwrap_or_default()
+    };
+    assert_eq!(flags(), "MAINT,IGNORE_JOBS,DAILY,SPEC_NODES");
+    site.system.wait_until("it has begun", || site.ok("sinfo -h -n nid00011 -p debug -o %t") == "maint\n");
+    site.ok("scontrol update reservationname=r1 flags-=daily,maint");
+    assert_eq!(flags(), "IGNORE_JOBS,SPEC_NODES");
+    let data: serde_json::Value =
+        serde_json::from_str(&site.ok("scontrol --json show reservation")).expect("a document");
+    assert_eq!(data["reservations"].as_array().map(Vec::len), Some(2), "{data}");
     assert_eq!(site.ok("scontrol delete reservation=r1"), "");
     let gone = "delete_reservation reservationname=r1: Requested reservation is invalid\n";
     assert_eq!(site.fails("scontrol delete reservationname=r1"), (1, gone.to_owned()));

@@ -1,34 +1,37 @@
 //! The state of the cluster in the shape that scheduling programs are shown (PBS-C-16).
 
+use super::limits;
 use crate::external::least;
 use muster_domain::{
     State,
     copies::CopyStage,
-    jobs::{Job, Phase},
+    jobs::{Job, Phase, ProgramKind},
     nodes::{Node, Queue},
+    runs::Run,
 };
 use muster_pbs_plan::{
     moment::Moment,
     resources::{Resources, Value},
     state_file::{Attributes, JobState, NodeState, QueueState, State as Letter, StateFile, load_of},
 };
+use muster_pbs_policy::values::Decimal;
 use muster_pbs_script::state_site::moment;
 use muster_schemas::{Timestamp, copies::FileCopy, job::WaitReason, resources::PropertyValue};
 use std::collections::BTreeSet;
 
 /// What there is. Jobs are in the order of arrival.
-pub(crate) fn picture(state: &State, now: Timestamp) -> StateFile {
+pub(crate) fn picture(state: &State, server: &str, now: Timestamp) -> StateFile {
     let mut jobs: Vec<&Job> = state.jobs().filter(|job| !matches!(job.phase, Phase::Finished(_))).collect();
     jobs.sort_by_key(|job| (job.queued, job.id));
     StateFile {
         server: Attributes {
-            name: Some("muster".into()),
-            default_queue: Some(state.settings().default_queue.clone()),
-            ..Attributes::default()
+            name: Some(server.to_owned()),
+            default_queue: Some(state.settings().default_queue.clone()).filter(|name| !name.is_empty()),
+            ..limits::of_server(state.settings())
         },
         queues: state.queues().map(queue).collect(),
         nodes: state.nodes().map(|one| node(state, one, now)).collect(),
-        jobs: jobs.into_iter().map(|one| job_now(state, one)).collect(),
+        jobs: jobs.into_iter().map(|one| job_at(state, one, now)).collect(),
         ..StateFile::at(time(now))
     }
 }
@@ -44,9 +47,7 @@ pub(super) fn queue(queue: &Queue) -> QueueState {
         started: Some(queue.spec.started),
         enabled: Some(queue.spec.enabled),
         priority: Some(queue.spec.priority),
-        max_running: queue.spec.max_running_jobs.map(Into::into),
-        max_user_run: queue.spec.max_running_jobs_per_user.map(Into::into),
-        ..QueueState::default()
+        ..limits::of_queue(&queue.spec)
     }
 }
 
@@ -58,7 +59,13 @@ fn node(state: &State, node: &Node, now: Timestamp) -> NodeState {
         () => "free",
     };
     let flags = node.spec.properties.iter().filter(|(_, value)| **value == PropertyValue::Flag(true));
-    let arch = node.spec.properties.get("arch");
+    let text = |name: &str| match node.spec.properties.get(name)? {
+        PropertyValue::Text(text) => Some(text.clone()),
+        PropertyValue::Number(number) => Some(number.to_string()),
+        PropertyValue::Flag(_) => None,
+    };
+    let load = |name: &str| text(name).as_deref().and_then(Decimal::parse);
+    let others = node.spec.properties.keys().filter_map(|name| Some((name.clone(), text(name)?)));
     NodeState {
         name: node.spec.name.clone(),
         // Several jobs can share a node as long as cores are free.
@@ -66,15 +73,23 @@ fn node(state: &State, node: &Node, now: Timestamp) -> NodeState {
         state: Some(word.into()),
         ncpus: Some(node.spec.cores),
         physmem: Some(format!("{}kb", node.spec.memory_bytes / 1024)),
-        arch: arch.and_then(|value| if let PropertyValue::Text(text) = value { Some(text.clone()) } else { None }),
+        arch: text("arch"),
         properties: flags.map(|(name, _)| name.clone()).collect(),
         loadave: state.node_load(node.id).map(|load| load_of(load.millionths)),
+        systime: state.node_load(node.id).and_then(|load| load.system_percent),
+        ideal_load: load("ideal_load"),
+        max_load: load("max_load"),
+        answers: others.collect(),
         ..NodeState::default()
     }
 }
 
-/// A job that is not over.
+/// A job that is not over, as of the last record.
 pub(super) fn job_now(state: &State, job: &Job) -> JobState {
+    job_at(state, job, state.time())
+}
+
+fn job_at(state: &State, job: &Job, now: Timestamp) -> JobState {
     let lead = job.lead();
     let run = job.run().and_then(|run| state.run(run));
     let nodes = run.map(|run| {
@@ -91,6 +106,8 @@ pub(super) fn job_now(state: &State, job: &Job) -> JobState {
         qtime: Some(time(job.queued)),
         priority: Some(lead.priority),
         request: request(state, job),
+        interactive: Some(lead.program == ProgramKind::None),
+        used: run.map(|run| used(run, now)).unwrap_or_default(),
         started: run.map(|run| time(run.allocated)),
         nodes: nodes.unwrap_or_default(),
         name: Some(job.name.to_string()),
@@ -102,6 +119,12 @@ pub(super) fn job_now(state: &State, job: &Job) -> JobState {
         stageout: job.file_copies().and_then(|copies| files(&copies.after)),
         ..JobState::default()
     }
+}
+
+/// What a run has used so far, as far as it is known: the rest is only known at its end.
+fn used(run: &Run, now: Timestamp) -> Resources {
+    let seconds = run.started.map(|started| u64::try_from(now.micros_since(started) / 1_000_000).unwrap_or(0));
+    Resources(seconds.map(|seconds| ("walltime".to_owned(), Value::Number(seconds))).into_iter().collect())
 }
 
 fn letter(state: &State, job: &Job) -> Letter {

@@ -148,7 +148,7 @@ impl<'e> Outlook<'e> {
         self.promised_start(self.job.id).or(predicted).or_else(|| {
             // The planner foresees starts by itself; here only as far as it takes little time.
             let effort = Effort::of_looks(FORESEEN_JOBS, self.engine.waiting_jobs());
-            let foreseen = predict(self.engine, self.now, effort);
+            let foreseen = predict(self.engine, Vec::new(), self.now, effort);
             foreseen.into_iter().find(|foreseen| foreseen.job == self.job.id)?.start
         })
     }

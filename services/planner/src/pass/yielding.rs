@@ -1,4 +1,4 @@
-//! Running jobs make way for a waiting one because of their service classes: no more of them than needed, the least
+//! Running jobs make way for a waiting one because of their service classes or their queues: no more of them than needed, the least
 //! important first.
 
 use super::{Cycle, modes::Ground};
@@ -104,10 +104,12 @@ impl Engine {
     fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
         let Some(entry) = self.queue.get(place) else { return Default::default() };
         let classes = self.limits.preempted_by(&entry.holder);
-        if classes.is_empty() {
-            return Default::default();
-        }
-        let yields = |run: &&YieldingRun| run.classes.iter().all(|class| classes.contains(&&**class));
+        let priority_of = |queue: &str| self.queues.get(queue).map(|queue| queue.priority);
+        let priority = demand.components.iter().map(|component| priority_of(&component.queue)).min().flatten();
+        let yields = |run: &&YieldingRun| {
+            run.classes.iter().all(|class| classes.contains(&&**class))
+                || run.makes_way_above.zip(priority).is_some_and(|(above, priority)| priority > above)
+        };
         let (leaving, mut staying): (Vec<&YieldingRun>, Vec<&YieldingRun>) =
             self.yielding.values().filter(yields).partition(|run| run.is_leaving);
         staying.retain(|run| !run.comes_back || self.stays_behind(place, demand, run.job, run.priority));

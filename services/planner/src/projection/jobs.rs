@@ -225,11 +225,13 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     })
 }
 
-/// How a running job makes way for others, if jobs of all its classes do.
+/// How a running job makes way for others, if jobs of all its classes or of its queues do.
 pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let accounts = state.accounts();
     // A job inside a planning domain would keep the resources from the job that it makes way for.
-    if accounts.classes().all(|class| class.preempts.is_empty()) || job.opens_domain().is_some() {
+    let makes_way_above = state.makes_way_above(job);
+    let nobody_by_class = accounts.classes().all(|class| class.preempts.is_empty());
+    if nobody_by_class && makes_way_above.is_none() || job.opens_domain().is_some() {
         return None;
     }
     let run = state.run(job.run()?)?;
@@ -240,8 +242,8 @@ pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let gives_cores_only = run.stopping.is_none() && state.is_suspended_if_preempted(job);
     // Before it has started there is nothing to suspend, and after that it has given its cores already.
     let has_something = !gives_cores_only || run.started.is_some() && !run.lends();
-    let is_preempted = has_something && classes.iter().all(|class| accounts.is_preempted(class));
-    is_preempted.then(|| YieldingRun {
+    let is_preempted = makes_way_above.is_some() || classes.iter().all(|class| accounts.is_preempted(class));
+    (has_something && is_preempted).then(|| YieldingRun {
         job: job.id,
         priority: priority(state, job),
         allocated: run.allocated,
@@ -249,6 +251,7 @@ pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
         is_leaving: run.stopping.is_some(),
         comes_back: !gives_cores_only && state.comes_back_if_preempted(job),
         gives_cores_only,
+        makes_way_above,
     })
 }
 

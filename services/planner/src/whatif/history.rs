@@ -72,6 +72,8 @@ pub(super) struct PastRun {
     /// When and how it ended, if it has.
     pub ended: Option<(Timestamp, Outcome)>,
     pub cores: u64,
+    /// The processor time that it used, in microseconds.
+    pub cpu_time_micros: u64,
 }
 
 impl PastJob {
@@ -134,10 +136,11 @@ impl History {
                 }
             }
             Event::RunAllocated { job, run, placement } => self.note_run(*job, *run, placement, record.time),
-            Event::RunEnded { run, outcome, .. } => {
+            Event::RunEnded { run, outcome, usage, .. } => {
                 let of_run = self.runs.get(run).and_then(|(job, number)| self.jobs.get_mut(job)?.runs.get_mut(*number));
                 if let Some(past) = of_run {
                     past.ended = Some((record.time, outcome.clone()));
+                    past.cpu_time_micros = usage.cpu_time_micros;
                 }
             }
             Event::StartRefused { job, .. } => self.note_refused(*job),
@@ -157,7 +160,7 @@ impl History {
         }
         let Some(past) = self.jobs.get_mut(&job) else { return };
         self.runs.insert(run, (job, past.runs.len()));
-        past.runs.push(PastRun { allocated: time, ended: None, cores: cores(placement) });
+        past.runs.push(PastRun { allocated: time, ended: None, cores: cores(placement), cpu_time_micros: 0 });
     }
 
     fn note_refused(&mut self, job: JobId) {

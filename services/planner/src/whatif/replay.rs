@@ -101,6 +101,8 @@ struct Ending {
     /// The number of the run among those of the replay.
     number: usize,
     outcome: Outcome,
+    /// The processor time that it used, in microseconds.
+    cpu_time_micros: u64,
 }
 
 impl<'h> Cluster<'h> {
@@ -149,11 +151,12 @@ impl<'h> Cluster<'h> {
         for (run, job) in runs {
             let past = self.history.run(run).and_then(|(job, number)| self.history.job(job)?.runs.get(number));
             let ended = past.and_then(|past| past.ended.clone());
+            let cpu_time_micros = past.map_or(0, |past| past.cpu_time_micros);
             let (end, outcome) = match ended {
                 Some((end, outcome)) => (Some(end), outcome),
                 None => (self.end_by_walltime(run), Outcome::Completed),
             };
-            self.endings.insert(run, Ending { job, number: usize::MAX, outcome });
+            self.endings.insert(run, Ending { job, number: usize::MAX, outcome, cpu_time_micros });
             self.start_processes(run);
             self.ends.extend(end.map(|end| Reverse((end.max(self.now), run))));
         }
@@ -239,16 +242,16 @@ impl<'h> Cluster<'h> {
         let past = self.history.job(job).map_or(&[][..], |past| &past.runs);
         let ended = |past: &PastRun| {
             let (end, outcome) = past.ended.clone()?;
-            Some((end.micros_since(past.allocated), outcome))
+            Some((end.micros_since(past.allocated), outcome, past.cpu_time_micros))
         };
         let known = past.get(before).and_then(ended);
         // A job that runs more often than it did takes as long as the last time, and is then over.
-        let again = || past.last().and_then(ended).map(|(micros, _)| (micros, Outcome::Completed));
-        let (end, outcome) = match known.or_else(again) {
-            Some((micros, outcome)) => (Some(self.now.plus_micros(micros.max(0))), outcome),
-            None => (self.end_by_walltime(run), Outcome::Completed),
+        let again = || past.last().and_then(ended).map(|(micros, _, cpu)| (micros, Outcome::Completed, cpu));
+        let (end, outcome, cpu_time_micros) = match known.or_else(again) {
+            Some((micros, outcome, cpu)) => (Some(self.now.plus_micros(micros.max(0))), outcome, cpu),
+            None => (self.end_by_walltime(run), Outcome::Completed, 0),
         };
-        self.endings.insert(run, Ending { job, number, outcome });
+        self.endings.insert(run, Ending { job, number, outcome, cpu_time_micros });
         self.ends.extend(end.map(|end| Reverse((end, run))));
     }
 
@@ -271,7 +274,7 @@ impl<'h> Cluster<'h> {
     }
 
     fn end_run(&mut self, run: RunId) {
-        let Some(Ending { job, outcome, .. }) = self.endings.get(&run).cloned() else { return };
+        let Some(Ending { job, outcome, cpu_time_micros, .. }) = self.endings.get(&run).cloned() else { return };
         let jobs = JobSelection::Ids(vec![job]);
         let stop = match outcome {
             Outcome::Cancelled => Some(Command::Cancel { jobs }),
@@ -282,10 +285,13 @@ impl<'h> Cluster<'h> {
             // A job that is gone needs no stop.
             let _ = self.decide(&ledger(), stop);
         }
-        let exit = exit_of(&outcome, self.now);
+        let mut exit = exit_of(&outcome, self.now);
+        // The first part reports what all of them used: the sum counts.
+        exit.usage.cpu_time_micros = cpu_time_micros;
         for (executor, part) in self.executors(run) {
             // As above.
             let _ = self.decide(&executor, Command::NodeEnded { part, exit: exit.clone() });
+            exit.usage.cpu_time_micros = 0;
         }
     }
 

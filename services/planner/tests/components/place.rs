@@ -92,6 +92,8 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
         nodes: ReservedNodes::Named(names(1..=3)),
         users: vec!["ada".into()],
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);
@@ -141,6 +143,8 @@ fn a_reservation_attracts_no_job_that_does_not_name_it() {
         nodes: ReservedNodes::Named((1..=11).map(|number| format!("nid{number:05}")).collect()),
         users: vec!["ada".into()],
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);

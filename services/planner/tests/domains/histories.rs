@@ -378,7 +378,7 @@ proptest! {
             settle(&mut world);
             assert_inside(&world);
         }
-        predict(world.engine(), world.state().time(), Effort { max_cycles: 50 });
+        predict(world.engine(), Vec::new(), world.state().time(), Effort { max_cycles: 50 });
     }
 
     /// OAR-T-10: a domain that lasts is planned as a cluster of its nodes would be.
@@ -431,7 +431,7 @@ fn compare(inner: &mut World, alone: &mut World) -> Result<(), TestCaseError> {
         prop_assert_eq!(inner.placement(job), alone.placement(job));
     }
     let late = |world: &World| {
-        let starts = predict(world.engine(), world.state().time(), Effort { max_cycles: 100 });
+        let starts = predict(world.engine(), Vec::new(), world.state().time(), Effort { max_cycles: 100 });
         starts.into_iter().filter(|one| one.start.is_some()).map(|one| (one.job, one.start)).collect::<Vec<_>>()
     };
     prop_assert_eq!(late(inner), late(alone));

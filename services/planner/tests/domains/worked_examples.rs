@@ -71,7 +71,7 @@ fn node_names(numbers: std::ops::RangeInclusive<u32>) -> Vec<String> {
 /// Seconds from now to the predicted start of a job.
 fn predicted(world: &World, job: JobId) -> Option<i64> {
     let now = world.state().time();
-    let starts = predict(world.engine(), now, Effort::default());
+    let starts = predict(world.engine(), Vec::new(), now, Effort::default());
     let start = starts.into_iter().find(|one| one.job == job)?.start?;
     Some(start.micros_since(now) / 1_000_000)
 }

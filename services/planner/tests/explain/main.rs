@@ -3,6 +3,7 @@
 mod accuracy;
 mod again;
 mod changes;
+mod followers;
 mod table;
 mod turns;
 mod waits;

@@ -69,6 +69,8 @@ fn closures_and_reservations_are_in_table_and_chart() {
         nodes: ReservedNodes::Named(vec!["n1".into()]),
         users: Vec::new(),
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.settle();

@@ -2,7 +2,7 @@
 
 use crate::world::{GIB, World, component, nodes, owner};
 use muster_domain::{
-    jobs::Phase,
+    jobs::{Job, Phase},
     runs::{Run, Suspension},
 };
 use muster_planner::explain::explain;
@@ -12,7 +12,7 @@ use muster_schemas::{
         AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
         JobBounds, Remaining, UseLimits, UserSpec,
     },
-    cluster::{ClusterConfig, QueueSpec},
+    cluster::{ClusterConfig, MakesWay, QueueSpec, WayOut},
     command::{Command, JobSelection, RefusalCode},
     event::Actor,
     job::{ArraySpec, Component, JobSpec, JobState, JobType, Outcome, RequeuePolicy, WaitReason},
@@ -414,6 +414,51 @@ fn runs_make_way_for_a_class_that_preempts_theirs() {
     world.end(urgent);
     assert_eq!(world.settle(), [lows[2]]);
     assert!(world.state().job(normal).unwrap().run().is_some());
+}
+
+/// SL-C-38: running jobs make way for jobs of a queue with a higher priority if their queue lets them, in the way that it
+/// says. Queues of the same priority, and those that say nothing, do not.
+#[test]
+fn runs_make_way_for_queues_with_a_higher_priority() {
+    let way = |by| Some(MakesWay { by, grace_seconds: 0 });
+    for (makes_way, comes_back) in
+        [(None, None), (way(WayOut::Requeue), Some(true)), (way(WayOut::Cancel), Some(false))]
+    {
+        let queue = |name: &str, priority, makes_way| QueueSpec {
+            name: name.into(),
+            priority,
+            makes_way,
+            ..QueueSpec::default()
+        };
+        let queues = vec![queue("default", 1, makes_way), queue("equal", 1, None), queue("night", 2, None)];
+        let mut world = World::configured(ClusterConfig { nodes: nodes(2, 4), queues, ..ClusterConfig::default() });
+        let submit = |world: &mut World, queue: &str, nodes: u32| {
+            let mut spec = job(&[4 * nodes]);
+            spec.components[0].queue = Some(queue.into());
+            spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 5, ..RequeuePolicy::default() };
+            world.submit(spec)
+        };
+        let lows = [1, 1].map(|nodes| {
+            let low = submit(&mut world, "default", nodes);
+            world.settle();
+            low
+        });
+        submit(&mut world, "equal", 1);
+        assert!(world.plan().plan.preemptions.is_empty(), "its priority is not higher");
+        let high = submit(&mut world, "night", 1);
+        let planned = world.plan().plan.preemptions;
+        let Some(comes_back) = comes_back else {
+            assert!(planned.is_empty(), "{planned:?}");
+            continue;
+        };
+        let made: Vec<_> = planned.iter().map(|one| (one.for_job, &one.victims[..])).collect();
+        assert_eq!(made, [(high, &lows[1..])], "the last started of the fewest that are enough");
+        world.settle();
+        world.end(lows[1]);
+        assert_eq!(world.settle(), [high]);
+        assert_eq!(world.state().job(lows[1]).is_some_and(Job::is_waiting), comes_back);
+        assert!(world.state().job(lows[0]).unwrap().run().is_some(), "it goes on");
+    }
 }
 
 /// Classes whose runs make way for `urgent`: those of `low` are suspended, those of `spare` wait again.

@@ -95,6 +95,8 @@ fn a_reservation_to_come_is_waited_for() {
         nodes: ReservedNodes::Named(vec!["n2".into()]),
         users: vec!["ada".into()],
         accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
     };
     world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) }).expect("a good one");
     let mut spec = whole(1, 60);

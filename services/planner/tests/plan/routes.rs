@@ -2,25 +2,42 @@
 
 use crate::world::{World, nodes, tasks};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
+    command::Command,
+    event::Actor,
     job::{ArraySpec, JobSpec},
     policy::{
-        OrderKey, Policy, TurnRules, Turns, Visit,
-        routes::{Owners, Reservations, Routes, SizePart, Source, Target},
+        OrderKey, OtherHours, Period, Policy, TurnRules, Turns, Visit,
+        routes::{
+            EarlyEnd, HourRules, LoadBand, LoadPercent, Machine, Owners, Reservations, Routes, SizePart, Source, Target,
+        },
     },
     resources::IndexSet,
 };
 
-/// Jobs wait in `default`, and start in `small` (two cores, for a minute at most) or in `large` (four cores).
+/// Jobs wait in `default`, and start in `small` (two cores, for a minute at most) or in `large` (four cores), on the machine if
+/// there is one.
 fn cluster(routes: Routes) -> World {
+    cluster_in_hours(routes, Vec::new())
+}
+
+/// The same, with other hours.
+fn cluster_in_hours(routes: Routes, periods: Vec<Period>) -> World {
     let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
     let queues = ["default", "small", "large"].map(queue).to_vec();
     let mut world = World::configured(ClusterConfig { nodes: nodes(1, 4), queues, ..ClusterConfig::default() });
+    set_routes(&mut world, routes, periods);
+    world
+}
+
+fn set_routes(world: &mut World, routes: Routes, periods: Vec<Period>) {
+    let has_machine = !routes.machines.is_empty();
     let target = |queue: &str, units, walltime_seconds| Target {
         queue: queue.into(),
         units: Some(units),
         walltime_seconds,
+        machine: has_machine.then(|| "n1".into()),
         ..Target::default()
     };
     let routes = Routes {
@@ -30,10 +47,10 @@ fn cluster(routes: Routes) -> World {
         ..routes
     };
     let rules = TurnRules { visit: Visit::Pool, ..TurnRules::default() };
-    let turns = Turns { rules, routes: Some(Box::new(routes)), ..Turns::default() };
     let order = vec![OrderKey::Spt];
+    let other_hours = (!periods.is_empty()).then(|| OtherHours { periods, order: order.clone(), rules: rules.clone() });
+    let turns = Turns { rules, other_hours, routes: Some(Box::new(routes)), ..Turns::default() };
     world.set_policy(Policy { name: "routes".into(), order, turns: Some(Box::new(turns)), ..Policy::default() });
-    world
 }
 
 fn lasting(seconds: u64, mut spec: JobSpec) -> JobSpec {
@@ -103,11 +120,138 @@ fn a_promise_is_kept_over_cycles() {
 /// PBS-P-09: a start charges its owner, and that is in the state.
 #[test]
 fn starts_charge_owners() {
-    let owners = Owners { short_seconds: 60, short_charge: 1, charge: 10, left_after_day_millionths: Some(750_000) };
+    let owners = Owners {
+        short_seconds: 60,
+        short_charge: 1,
+        charge: 10,
+        left_after_day_millionths: Some(750_000),
+        ..Owners::default()
+    };
     let mut world = cluster(Routes { owners: Some(owners), ..Routes::default() });
     world.submit(lasting(50, tasks(1)));
     world.submit(lasting(500, tasks(1)));
     assert_eq!(world.settle().len(), 2);
     let used: Vec<u64> = world.state().owner_use(world.state().time()).into_values().collect();
     assert_eq!(used, [11]);
+}
+
+const OTHER: i64 = 10_000;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp(seconds * 1_000_000)
+}
+
+/// Nothing may run on into the other hours, except that this rule ends early for a queue that has been idle for 50 seconds.
+fn draining() -> World {
+    let early_end = Some(EarlyEnd { within_seconds: 400, idle_seconds: 50 });
+    let hours = Some(HourRules { drains: true, early_end, ..HourRules::default() });
+    let period = Period { from: at(OTHER), until: at(2 * OTHER) };
+    cluster_in_hours(Routes { hours, ..Routes::default() }, vec![period])
+}
+
+fn pass_until(world: &mut World, second: i64, job: JobId) {
+    let left = second - world.state().time().0 / 1_000_000;
+    world.pass(left, job);
+}
+
+/// PBS-P-11: the planner is woken when the other hours are near; the rules are lifted for an idle queue, also once jobs run in it,
+/// and that is in the state.
+#[test]
+fn rules_of_hours_end_early_for_an_idle_queue() {
+    let mut world = draining();
+    let long = world.submit(lasting(2 * OTHER as u64, tasks(2)));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.plan().next_wake, Some(at(OTHER - 400)));
+    pass_until(&mut world, OTHER - 401, long);
+    assert_eq!(world.settle(), []);
+    assert!(world.state().lifted_hours().is_empty());
+    pass_until(&mut world, OTHER - 400, long);
+    assert_eq!(world.settle(), [long]);
+    assert_eq!(world.state().lifted_hours().get("large"), Some(&at(OTHER)));
+    let next = world.submit(lasting(2 * OTHER as u64, tasks(1)));
+    assert_eq!(world.settle(), [next], "the queue is not idle any more, but its rules stay lifted");
+}
+
+/// PBS-P-11: a queue is idle from the end of its last run on, and not before the time is over.
+#[test]
+fn a_queue_is_idle_after_its_last_run() {
+    let mut world = draining();
+    let run = world.submit(lasting(9000, tasks(1)));
+    assert_eq!(world.settle(), [run]);
+    pass_until(&mut world, OTHER - 380, run);
+    world.end(run);
+    let ended = world.state().queues_idle_since()["large"];
+    assert!(ended >= at(OTHER - 380) && ended <= at(OTHER - 370), "{ended:?}");
+    let long = world.submit(lasting(2 * OTHER as u64, tasks(1)));
+    assert_eq!(world.settle(), []);
+    let wake = world.plan().next_wake.expect("the queue will have been idle for long enough");
+    assert_eq!(wake, ended.plus_seconds(50).plus_micros(1));
+    pass_until(&mut world, OTHER - 300, long);
+    assert_eq!(world.settle(), [long]);
+}
+
+/// PBS-P-18: each run has units of its own by their numbers, the lowest first, and they are free again when it ends.
+#[test]
+fn runs_have_units_of_their_own() {
+    let machines = vec![Machine { name: "n1".into(), units: Some(4), is_numbered: true, ..Machine::default() }];
+    let mut world = cluster(Routes { machines, ..Routes::default() });
+    let jobs: Vec<JobId> = [1, 2, 1].map(|size| world.submit(lasting(100, tasks(size)))).to_vec();
+    assert_eq!(world.settle(), jobs);
+    let units = |world: &World, job: JobId| world.state().run_units().get(&job).map(ToString::to_string);
+    let all: Vec<Option<String>> = jobs.iter().map(|job| units(&world, *job)).collect();
+    assert_eq!(all, ["0", "1-2", "3"].map(|units| Some(units.to_owned())));
+    world.end(jobs[0]);
+    world.end(jobs[2]);
+    assert_eq!([units(&world, jobs[0]), units(&world, jobs[2])], [None, None]);
+    let apart = world.submit(lasting(100, tasks(2)));
+    assert_eq!(world.settle(), [apart]);
+    assert_eq!(units(&world, apart).as_deref(), Some("0,3"), "there is no run of two free units");
+}
+
+/// PBS-P-13: nothing starts while the system itself takes too much of a machine's time.
+#[test]
+fn a_machine_that_is_busy_with_itself_starts_nothing() {
+    let band = LoadBand {
+        percent: Some(LoadPercent { low: 0, target: 90, high: 100 }),
+        high_system_percent: Some(30),
+        ..LoadBand::default()
+    };
+    let machines = vec![Machine { name: "n1".into(), ..Machine::default() }];
+    let mut world = cluster(Routes { machines, load: Some(band), ..Routes::default() });
+    let measure = |world: &mut World, percent| {
+        let command = Command::NodeLoadMeasured { load_millionths: 0, system_percent: Some(percent) };
+        world.command(&Actor::Executor("n1".into()), command).expect("heard");
+    };
+    measure(&mut world, 30);
+    let job = world.submit(lasting(100, tasks(1)));
+    assert_eq!(world.settle(), []);
+    measure(&mut world, 29);
+    assert_eq!(world.settle(), [job]);
+}
+
+/// PBS-P-03: a group that has used more than its allocation starts nothing, and more is left of what its users have used.
+#[test]
+fn a_group_above_its_allocation_starts_nothing() {
+    let owners = Owners {
+        charge: 10,
+        left_after_day_millionths: Some(500_000),
+        over_left_after_day_millionths: Some(900_000),
+        ..Owners::default()
+    };
+    let routes = |over_allocation| Routes {
+        owners: Some(owners),
+        enforces_allocations: true,
+        over_allocation,
+        ..Routes::default()
+    };
+    let mut world = cluster(routes(Vec::new()));
+    let first = world.submit(lasting(100, tasks(1)));
+    assert_eq!(world.settle(), [first]);
+    set_routes(&mut world, routes(vec![100]), Vec::new());
+    let second = world.submit(lasting(100, tasks(1)));
+    assert_eq!(world.settle(), []);
+    let tomorrow = world.state().time().plus_seconds(86_400);
+    assert_eq!(world.state().owner_use(tomorrow).into_values().collect::<Vec<_>>(), [9]);
+    set_routes(&mut world, routes(vec![99]), Vec::new());
+    assert_eq!(world.settle(), [second]);
 }

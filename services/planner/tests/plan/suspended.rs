@@ -1,13 +1,15 @@
 //! The cores of suspended jobs serve others, which give them back when the suspended jobs resume (SL-C-37).
 
-use crate::world::{GIB, World, job, job_of, node, nodes, owner, tasks};
+use crate::world::{GIB, World, job, job_of, node, nodes, owner, tasks, with_property};
 use muster_schemas::{
     JobId,
     command::Command,
     event::Actor,
     job::{Component, JobSpec, JobState, WaitReason},
     policy::{Limit, LimitPer, Policy},
-    resources::{Alternative, Memory, Per, Request, Sharing},
+    resources::{
+        Alternative, Count, Level, LevelCount, Memory, NodeFilter, Per, PropertyValue, Relation, Request, Sharing,
+    },
 };
 
 fn standing(world: &World, job: JobId) -> JobState {
@@ -50,6 +52,40 @@ fn a_job_starts_on_the_cores_of_a_suspended_one_which_waits_for_them() {
     assert!(world.settle().is_empty());
     world.end(long);
     assert_eq!(world.settle(), [late]);
+}
+
+/// OAR-S-02, OAR-S-03, OAR-S-05, W8: while a job on half of the cluster is suspended, another one gets its cores, and the first continues when
+/// that has ended, not when somebody asks for it.
+#[test]
+fn the_worked_example_of_a_suspension() {
+    let switched = |(number, switch): (u32, &str)| with_property(node(&format!("n{number}"), 4, 8), "switch", switch);
+    let mut world = World::new([(1, "s1"), (2, "s1"), (3, "s2"), (4, "s2")].map(switched).to_vec());
+    let first = world.submit(lasting(8, 1_000));
+    assert_eq!(world.settle(), [first]);
+    let of = |world: &World, job| world.shares(job).into_iter().map(|(node, ..)| node).collect::<Vec<_>>();
+    assert_eq!(of(&world, first), ["n1", "n2"]);
+    world.suspend(first);
+    let (relation, value) = (Relation::Equal, PropertyValue::Text("s1".into()));
+    let filter = Some(NodeFilter::Compare { property: "switch".into(), relation, value });
+    let cores = LevelCount { level: Level::Core, count: Count::exactly(8) };
+    let alternative = Alternative {
+        requests: vec![Request { path: vec![cores], filter, ..Request::default() }],
+        walltime_seconds: Some(200),
+        ..Alternative::default()
+    };
+    let second =
+        world.submit(job_of(Component { alternatives: vec![alternative], ..crate::world::component(Vec::new()) }));
+    assert_eq!(world.settle(), [second]);
+    assert_eq!(of(&world, second), ["n1", "n2"]);
+    world.report_start(second);
+    world.pass(90, second);
+    world.resume(first);
+    assert!(world.settle().is_empty());
+    assert_eq!(standing(&world, first), JobState::Suspended, "it is resuming");
+    world.pass(110, second);
+    world.end(second);
+    world.tick();
+    assert_eq!(standing(&world, first), JobState::Running);
 }
 
 /// OAR-S-05: what is not lent stays held.

@@ -56,6 +56,14 @@ fn the_least_use_above_its_target_goes_first() {
     assert_eq!(world.settle(), [blocker]);
     let submitted = ["ann", "carl", "bob", "carl", "ann"].map(|user| world.submit_as(user, cores(4, 10)));
     let [ann, carl, bob, other_carl, other_ann] = submitted;
+    // A job that waits shows the value that the order compares. Runs last a little longer than told, as each command takes a second.
+    let shown = |job: JobId| {
+        let share = world.state().use_share_of(world.state().job(job).expect("it waits"), world.state().time());
+        share.expect("the order compares it")
+    };
+    for (job, expected) in [(ann, 1.0), (bob, -0.4), (carl, 0.0)] {
+        assert!((shown(job) - expected).abs() < 0.01, "{job}: {}", shown(job));
+    }
     world.end(blocker);
     // What they use meanwhile counts, too, but is little.
     assert_eq!(order(&mut world), [bob, carl, other_carl, ann, other_ann]);

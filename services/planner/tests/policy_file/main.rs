@@ -494,10 +494,20 @@ fn turns() -> impl Strategy<Value = Turns> {
         names(),
         proptest::option::of(usage),
         proptest::option::of(routes().prop_map(Box::new)),
-        (proptest::option::of(loads.prop_map(Box::new)), any::<u32>()),
+        (proptest::option::of(loads.prop_map(Box::new)), any::<u32>(), proptest::option::of(any::<u32>())),
     )
         .prop_map(
-            |(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes, (loads, staged_ahead))| {
+            |(
+                rules,
+                other_hours,
+                windows,
+                ignored_queues,
+                shares,
+                queues,
+                usage,
+                routes,
+                (loads, staged_ahead, hidden),
+            )| {
                 Turns {
                     rules,
                     other_hours,
@@ -509,6 +519,7 @@ fn turns() -> impl Strategy<Value = Turns> {
                     routes,
                     loads,
                     staged_ahead,
+                    hidden_log_classes: hidden,
                 }
             },
         )

@@ -85,8 +85,8 @@ fn run(engine: &mut Engine, job: u64, until: Timestamp) {
 
 /// The predictions at second 10: job and second.
 fn foreseen(engine: &Engine) -> Vec<(u64, Option<i64>)> {
-    let predicted = predict(engine, at(10), Effort::default());
-    assert_eq!(predicted, predict(engine, at(10), Effort::default()), "the same engine and time");
+    let predicted = predict(engine, Vec::new(), at(10), Effort::default());
+    assert_eq!(predicted, predict(engine, Vec::new(), at(10), Effort::default()), "the same engine and time");
     predicted
         .iter()
         .map(|predicted| (predicted.job.number, predicted.start.map(|start| start.micros_since(at(0)) / 1_000_000)))
@@ -155,7 +155,7 @@ fn a_simulation_that_is_cut_short_says_nothing_of_what_it_has_not_reached() {
     for job in 2..10 {
         wait(&mut engine, job, "ada", 4, Some(50));
     }
-    let predicted = predict(&engine, at(10), Effort { max_cycles: 3 });
+    let predicted = predict(&engine, Vec::new(), at(10), Effort { max_cycles: 3 });
     let jobs: Vec<u64> = predicted.iter().map(|predicted| predicted.job.number).collect();
     assert_eq!(jobs, [2, 3]);
 }

@@ -11,7 +11,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
-    policy::{BUILT_IN_POLICIES, Policy},
+    policy::{BUILT_IN_POLICIES, Charge, FairShare, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
     resources::{Count, NodeSpec},
 };
 use muster_swf::{Headers, Trace, TraceJob};
@@ -224,4 +224,47 @@ fn times_beyond_what_can_be_counted_are_told() {
     }
     let guess = job(7, 0, 1, i64::MAX, 1);
     assert_eq!(starts(&run(&[guess], &Headers::default(), 1, &policy)), [0]);
+}
+
+/// Turns in order of arrival, in which the users who have used least come first.
+fn fair_turns(charge: Charge, half_life_seconds: u64) -> Policy {
+    let rules = TurnRules { visit: Visit::Pool, fair_share: Some(FairShare::default()), ..TurnRules::default() };
+    let usage = Some(UsageRule { charge, half_life_seconds, sync_seconds: 0 });
+    let shares = Some(ShareTable { unknown_shares: 10, ..ShareTable::default() });
+    let turns = Turns { rules, usage, shares, ..Turns::default() };
+    Policy { name: "fair".into(), turns: Some(Box::new(turns)), ..Policy::default() }
+}
+
+fn of_user(user: i64, job: TraceJob) -> TraceJob {
+    TraceJob { user, ..job }
+}
+
+/// PBS-FS-05, PBS-FS-08: what the users of a trace have used decides whose job is next, and half-lives count.
+#[test]
+fn users_who_have_used_less_come_first_in_a_simulation() {
+    let jobs = [
+        of_user(1, job(1, 0, 100, 100, 4)),
+        of_user(3, job(2, 1, 900, 900, 4)),
+        of_user(1, job(3, 10, 10, 10, 4)),
+        of_user(2, job(4, 11, 10, 10, 4)),
+    ];
+    let headers = headers("; MaxProcs: 4\n");
+    let starts = |half_life| starts(&run(&jobs, &headers, 4, &fair_turns(Charge::CpuSeconds, half_life)));
+    assert_eq!(starts(0), [0, 100, 1010, 1000], "user 1 has used 400 seconds, user 2 nothing");
+    assert_eq!(starts(100), [0, 100, 1000, 1010], "nothing is left of them");
+}
+
+/// PBS-FS-12: a charge of cores times time counts while a job runs, one of processor time at its end.
+#[test]
+fn cores_times_time_are_charged_while_jobs_run_in_a_simulation() {
+    let jobs = [
+        of_user(1, job(1, 0, 1000, 1000, 4)),
+        of_user(3, job(2, 0, 100, 100, 4)),
+        of_user(1, job(3, 10, 10, 10, 4)),
+        of_user(2, job(4, 11, 10, 10, 4)),
+    ];
+    let headers = headers("; MaxProcs: 8\n");
+    let starts = |charge| starts(&run(&jobs, &headers, 8, &fair_turns(charge, 0)));
+    assert_eq!(starts(Charge::CoreSeconds), [0, 0, 110, 100]);
+    assert_eq!(starts(Charge::CpuSeconds), [0, 0, 100, 110]);
 }

@@ -82,13 +82,19 @@ impl Script {
 
     /// Sets how long the next run of a job takes, and how it ends.
     pub fn takes(&mut self, job: JobId, seconds: i64, outcome: Outcome) {
+        self.uses(job, seconds, 0, outcome);
+    }
+
+    /// The same for one that uses some seconds of processor time.
+    pub fn uses(&mut self, job: JobId, seconds: i64, cpu_seconds: u64, outcome: Outcome) {
         self.runs += 1;
         let run = RunId(self.runs);
         let ledger = Arc::new(Actor::Ledger);
         let submitted = self.records.iter().find(|record| record.event.job() == Some(job.whole()));
         let last = submitted.map_or(0, |record| record.time.unix_seconds() - at(0).unix_seconds());
         self.add(last, &ledger, Event::RunAllocated { job, run, placement: Arc::new(Placement::default()) });
-        let end = Event::RunEnded { job, run, last: None, outcome, usage: Usage::default() };
+        let usage = Usage { cpu_time_micros: cpu_seconds * 1_000_000, ..Usage::default() };
+        let end = Event::RunEnded { job, run, last: None, outcome, usage };
         self.add(last + seconds, &ledger, end);
     }
 

@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, NodeId,
     event::{Actor, Event, JobChange, Record},
     job::{Dependency, DependencyKind, Holds, JobSpec, JobType, Outcome, RequeuePolicy},
-    policy::{BUILT_IN_POLICIES, Policy},
+    policy::{BUILT_IN_POLICIES, FairShare, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -59,6 +59,27 @@ fn another_policy_makes_another_history() {
     let anna = report.users.iter().find(|group| group.name == "anna").expect("anna has jobs");
     assert_eq!((anna.before.jobs, anna.before.mean_wait, anna.after.mean_wait), (2, 54.0, 0.0));
     assert_eq!(anna.before.mean_bsld, (1.0 + 138.0 / 30.0) / 2.0);
+}
+
+/// PBS-FS-05: under another policy the processor time that runs used is charged to their owners.
+#[test]
+fn what_runs_used_decides_under_a_policy_with_shares() {
+    let mut script = Script::new(1, &built_in("fcfs"));
+    let first = script.submit(10, "anna", 4, Some(100));
+    script.uses(first, 50, 200, Outcome::Completed);
+    let second = script.submit(11, "anna", 4, Some(100));
+    script.uses(second, 60, 240, Outcome::Completed);
+    let third = script.submit(12, "bert", 4, Some(100));
+    script.uses(third, 30, 120, Outcome::Completed);
+    let records = lived(&history(&script.records()), None);
+    assert_eq!(starts(&records).into_values().collect::<Vec<_>>(), [10.0, 60.0, 120.0]);
+    let rules = TurnRules { visit: Visit::Pool, fair_share: Some(FairShare::default()), ..TurnRules::default() };
+    let usage = Some(UsageRule::default());
+    let shares = Some(ShareTable { unknown_shares: 10, ..ShareTable::default() });
+    let turns = Turns { rules, usage, shares, ..Turns::default() };
+    let fair = Policy { name: "fair".into(), turns: Some(Box::new(turns)), ..Policy::default() };
+    let records = lived(&history(&records), Some(&fair));
+    assert_eq!(starts(&records).into_values().collect::<Vec<_>>(), [10.0, 90.0, 60.0], "bert has used nothing");
 }
 
 #[test]

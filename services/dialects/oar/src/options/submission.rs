@@ -1,6 +1,7 @@
 //! A submission as typed settings.
 
 use super::{
+    anterior::{self, Anterior},
     array,
     getopt::{Name, Words},
     keys::{self, Keys},
@@ -20,8 +21,6 @@ use crate::{
 pub const CHECKPOINT_SIGNAL: u32 = 12;
 /// The longest name of a job or a project, in bytes.
 const LONGEST_NAME: usize = 255;
-/// The greatest number of jobs that a job depends on.
-const MOST_DEPENDENCIES: usize = 10_000;
 
 /// The jobs that a submission makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ pub struct Submission {
     /// Its types, in the order given.
     pub types: Vec<Type>,
     /// The jobs that must end before.
-    pub dependencies: Vec<u64>,
+    pub dependencies: Vec<Anterior>,
     /// The times, if it is a reservation.
     pub reservation: Option<Times>,
     /// How many jobs.
@@ -124,7 +123,7 @@ pub fn read(words: &Words, site: &Site, reading: Reading<'_>) -> Result<Submissi
         name: label(words, Name::JobName)?,
         directory: owned(Name::Directory),
         types,
-        dependencies: dependencies(words)?,
+        dependencies: anterior::read(&words.values(Name::Anterior))?,
         reservation,
         array: array(words)?,
         checkpoint: number(words, Name::Checkpoint, i64::from(u32::MAX))?.unwrap_or(0),
@@ -223,23 +222,6 @@ fn label(words: &Words, name: Name) -> Result<String, Refusal> {
         return Err(Refusal::option(Code::Rule, &name.long(), why));
     }
     Ok(text.to_owned())
-}
-
-fn dependencies(words: &Words) -> Result<Vec<u64>, Refusal> {
-    let mut jobs = Vec::new();
-    for text in words.values(Name::Anterior) {
-        let job = decimal::<u64>(text.trim()).filter(|job| *job > 0);
-        let wrong = || Refusal::option(Code::Rule, "-a", format!("expected the id of a job, found '{}'", shown(text)));
-        let job = job.ok_or_else(wrong)?;
-        if !jobs.contains(&job) {
-            jobs.push(job);
-        }
-        if jobs.len() > MOST_DEPENDENCIES {
-            let why = format!("a job depends on at most {MOST_DEPENDENCIES} others");
-            return Err(Refusal::option(Code::Rule, "-a", why));
-        }
-    }
-    Ok(jobs)
 }
 
 fn array(words: &Words) -> Result<Array, Refusal> {

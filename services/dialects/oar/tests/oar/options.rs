@@ -4,6 +4,7 @@ use crate::support::s;
 use jiff::tz::TimeZone;
 use muster_oar::{
     options::{
+        anterior::Policy,
         array::{self, command},
         date,
         getopt::{self, Given, Name, Words},
@@ -198,7 +199,7 @@ fn a_whole_command_line_becomes_settings() {
     assert_eq!(shapes, ["/network_address=2,walltime=1:0:0", "/network_address=4,walltime=2:0:0"]);
     assert_eq!(job.filter.to_string(), "core > 1 AND switch = 's1'");
     assert_eq!((job.project.as_str(), job.name.as_str(), job.directory.as_deref()), ("bio", "my run", Some("/tmp")));
-    assert_eq!((job.dependencies, job.checkpoint, job.signal, job.is_held), (vec![10, 11], 30, 10, true));
+    assert_eq!((jobs_of(&job), job.checkpoint, job.signal, job.is_held), (vec![10, 11], 30, 10, true));
     assert_eq!((job.stdout.as_deref(), job.stderr.as_deref()), (Some("out"), Some("err")));
     let stage_in = job.stage_in.expect("given");
     assert_eq!((stage_in.path.as_str(), stage_in.md5.as_deref()), ("in.tgz", Some("d41d8cd98f00b204e9800998ecf8427e")));
@@ -541,11 +542,20 @@ fn the_signal_of_a_checkpoint_is_a_number() {
     }
 }
 
-/// OAR-D-01: the jobs that must end before, each once.
+fn jobs_of(submission: &submission::Submission) -> Vec<u64> {
+    submission.dependencies.iter().map(|one| one.job).collect()
+}
+
+/// OAR-D-01, OAR-D-04: the jobs that must end before, each once, and which end of each counts.
 #[test]
 fn dependencies_are_ids_of_jobs() {
-    assert_eq!(submitted("-a 10 -a 11 --anterior=10 x").dependencies, [10, 11]);
-    for line in ["-a 0 x", "-a x y", "-a -1 y", "-a 99999999999999999999 y"] {
+    assert_eq!(jobs_of(&submitted("-a 10 -a 11 --anterior=10 x")), [10, 11]);
+    let policies = submitted("-a 10 -a 11:always -a 12:error-passes -a 13:strict x").dependencies;
+    let policies: Vec<_> = policies.iter().map(|one| one.policy).collect();
+    assert_eq!(policies, [None, Some(Policy::Always), Some(Policy::ErrorPasses), Some(Policy::Strict)]);
+    for line in
+        ["-a 0 x", "-a x y", "-a -1 y", "-a 99999999999999999999 y", "-a 10: y", "-a 10:never y", "-a :always y"]
+    {
         assert!(read(line).is_err(), "{line}");
     }
 }

@@ -1,10 +1,11 @@
-//! Presets in force: what they have to know of a cluster, and what of them only a dry run has.
+//! Presets in force: what they have to know of a cluster, and which of their options have no effect.
 
+use jiff::Timestamp;
 use muster_pbs_policy::{
     check::Policy as Tables,
     engine::{Limits, Range},
     outages::short_name,
-    preset::{Enforced, PresetConfig, RestartAction},
+    preset::PresetConfig,
     routes::{self, Host, Site},
 };
 use muster_schemas::{
@@ -13,18 +14,20 @@ use muster_schemas::{
         Policy,
         routes::{JobStanding, Source},
     },
-    resources::NodeSpec,
+    resources::{NodeSpec, PropertyValue},
 };
 
-/// The policy of a preset for a cluster. Each node is a host.
-pub(super) fn policy(
-    preset: &PresetConfig,
-    tables: &Tables,
+/// The property of a node with the number of nodes that it declares (PBS-P-18).
+const NODE_COUNT: &str = "node_count";
+
+/// A cluster as a site. Each node is a host.
+pub(super) fn site(
     config: &ClusterConfig,
     server: Limits,
     mut queues: Vec<(String, Limits)>,
+    now: Timestamp,
     range: Range,
-) -> Policy {
+) -> Site {
     // These limits of queues have fields of their own.
     for (name, limits) in &mut queues {
         let Some(queue) = config.queues.iter().find(|queue| queue.name == *name) else { continue };
@@ -33,17 +36,30 @@ pub(super) fn policy(
     }
     let host = |node: &NodeSpec| {
         let memory_kilobytes = Some(node.memory_bytes / 1024);
-        (short_name(&node.name), Host { processors: node.cores, nodes: None, memory_kilobytes })
+        let nodes = match node.properties.get(NODE_COUNT) {
+            Some(PropertyValue::Number(count)) => u32::try_from(*count).ok().filter(|count| *count > 0),
+            _ => None,
+        };
+        (short_name(&node.name), Host { processors: node.cores, nodes, memory_kilobytes })
     };
-    let site = Site {
+    Site {
         server,
         queues,
         hosts: config.nodes.iter().map(host).collect(),
         whole_nodes: u32::try_from(config.nodes.len()).ok().filter(|nodes| *nodes > 0),
         outages: Default::default(),
+        over_allocation: Vec::new(),
+        now,
         range,
-    };
-    let mut policy = routes::policy(preset, tables, &site);
+    }
+}
+
+/// The policy of a preset for a site.
+pub(super) fn policy(preset: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
+    let mut policy = routes::policy(preset, tables, site);
+    if preset.test_only {
+        policy.starts_nothing = Some("the policy files of PBS say TEST_ONLY".to_owned());
+    }
     if let Some(routes) = policy.turns.as_mut().and_then(|turns| turns.routes.as_mut()) {
         // A job that runs again waits in the queue in which it has run.
         let targets = routes.targets.iter().filter(|target| !target.in_place);
@@ -57,32 +73,8 @@ pub(super) fn policy(
     policy
 }
 
-/// The options that a live system does not follow (PBS-P-23): those that would start jobs which are not to start, so that
-/// the files are refused, and those without effect.
-pub(super) fn lost_live(config: &PresetConfig) -> (Vec<String>, Vec<String>) {
-    let told = |(option, is_set, why): (&str, bool, &str)| is_set.then(|| format!("config: {option}: {why}"));
-    let refused = [
-        (
-            "ENFORCE_DEDICATED_TIME",
-            config.enforce_dedicated_time != Enforced::Never,
-            "outages are planned for in dry runs only: set it to False, and close nodes with `muster node close`",
-        ),
-        (
-            "ENFORCE_ALLOCATION",
-            config.enforce_allocation != Enforced::Never,
-            "allocations are read in dry runs only: set it to False, and limit accounts",
-        ),
-        ("TEST_ONLY", config.test_only, "a policy in force starts jobs: use `muster pbs plan`"),
-    ];
-    let lost = [
-        ("NP_DRAIN_BACKTIME", config.nonprime_drain_backtime > 0, "has no effect: prime time does not end early"),
-        ("HIGH_SYSTIME", config.high_system_time_percent > 0, "has no effect: system time is not measured"),
-        (
-            "SCHED_RESTART_ACTION",
-            config.restart_action != RestartAction::None,
-            "has no effect: jobs that wait in a batch queue are looked at with the others",
-        ),
-        ("SORTED_JOB_DUMPFILE", config.sorted_job_dumpfile.is_some(), "has no effect: no file is written"),
-    ];
-    (refused.into_iter().filter_map(told).collect(), lost.into_iter().filter_map(told).collect())
+/// The options without effect on a live system (PBS-P-23).
+pub(super) fn lost_live(config: &PresetConfig) -> Vec<String> {
+    let dump = config.sorted_job_dumpfile.as_ref();
+    dump.map(|_| "config: SORTED_JOB_DUMPFILE: has no effect: no file is written".to_owned()).into_iter().collect()
 }

@@ -27,6 +27,8 @@ pub(super) fn site(
         hosts: state.nodes.iter().map(host).collect(),
         whole_nodes: u32::try_from(available).ok().filter(|nodes| *nodes > 0),
         outages: state.outages.iter().map(|(name, answer)| read_outages(name, answer.as_deref(), warnings)).collect(),
+        over_allocation: Vec::new(),
+        now: range.from,
         range,
     }
 }

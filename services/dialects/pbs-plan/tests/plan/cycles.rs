@@ -55,6 +55,75 @@ fn limits_are_tested_in_their_order() {
     assert_eq!(plan(r#""max_running": 0"#, r#""max_running": 0,"#), refused("SERVER_JOB_LIMIT"));
 }
 
+/// PBS-Q-03: a job that fails all tests is told the first; without the cause of that one the next, to the last.
+#[test]
+fn each_test_comes_ahead_of_the_next() {
+    let plan = |from: usize| {
+        // The cause of each test, as long as it is there.
+        let with = |test: usize, text: &str| if test >= from { text.to_owned() } else { String::new() };
+        let server = [
+            with(0, r#""max_running": 1,"#),
+            with(1, r#""max_user_run": 0,"#),
+            with(2, r#""max_group_run": 0,"#),
+            r#""resources_available": {"ncpus": 4, "mem": "1gb"}"#.to_owned(),
+        ];
+        let limits = [
+            with(3, r#""max_running": 0,"#),
+            with(4, r#""max_user_run": 0,"#),
+            with(5, r#""max_group_run": 0,"#),
+            with(9, r#""resources_available": {"mem": "1mb"},"#),
+        ];
+        let members = format!(
+            r#"{NOW}, "server": {{{}}}, "nodes": [{{"name": "n1", "ncpus": 4, "state": "free"}}]"#,
+            server.concat()
+        );
+        let walltime = if from <= 6 { "200:00:00" } else { "0:01:00" };
+        let (nodes, nodect) = if from <= 8 { ("1", "1") } else { ("-", "-") };
+        let request = [("ncpus", "2"), ("mem", "100mb"), ("walltime", walltime), ("nodes", nodes), ("nodect", nodect)];
+        let jobs = [
+            job(
+                "r1",
+                "other",
+                "eve",
+                r#""group": "h", "qtime": "1998-03-01T09:00:00", "nodes": ["n1"],"#,
+                &[("ncpus", "4")],
+            )
+            .replace(r#""state": "Q""#, r#""state": "R""#),
+            job(
+                "s",
+                "other",
+                "dan",
+                r#""group": "i", "qtime": "1998-03-01T10:00:00","#,
+                &[("ncpus", "4"), ("walltime", "0:01:00")],
+            ),
+            job("x", "work", "ann", r#""group": "g", "qtime": "1998-03-10T09:00:00","#, &request),
+        ];
+        let starving = if from <= 7 { "help_starving_jobs: true\n" } else { "" };
+        let sched_config = format!("sort_by: no_sort\nby_queue: false\n{starving}");
+        let tables =
+            tables(&[("sched_config", &sched_config), ("dedicated_time", "03/11/1998 10:00 03/12/1998 10:00\n")]);
+        let lines = lines(&tables, &file(&members, &[queue("work", &limits.concat()), queue("other", "")], &jobs));
+        let of_it = lines.split(", ").find(|line| line.starts_with("x ")).map(str::to_owned);
+        of_it.unwrap_or_else(|| panic!("{lines}"))
+    };
+    let codes = [
+        "SERVER_JOB_LIMIT",
+        "SERVER_USER_LIMIT",
+        "SERVER_GROUP_LIMIT",
+        "QUEUE_JOB_LIMIT",
+        "QUEUE_USER_LIMIT",
+        "QUEUE_GROUP_LIMIT",
+        "CROSSES_DEDICATED",
+        "STARVING_DRAIN",
+        "NO_NODES",
+        "QUEUE_RESOURCE:mem",
+        "SERVER_RESOURCE:ncpus",
+    ];
+    for (from, code) in codes.iter().enumerate() {
+        assert_eq!(plan(from), format!("x {code}"), "without the first {from} causes");
+    }
+}
+
 /// PBS-Q-04, PBS-Q-05, PBS-Q-06: what is available, its stand-in, queue before server, jobs that ask for nothing, other
 /// resources.
 #[test]

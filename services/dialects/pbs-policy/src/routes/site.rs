@@ -4,9 +4,10 @@ use crate::{
     dedicated::DedicatedTime,
     engine::{Limits, Range},
     outages::{Outages, short_name},
-    preset::QueueName,
+    preset::{PresetConfig, QueueName},
 };
-use std::collections::BTreeMap;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The machine of queues that name no host, if the site has several.
 const NO_HOST: &str = "no host";
@@ -25,6 +26,10 @@ pub struct Site {
     /// What was said of outages, by the short name of the host or system that was asked about. `None` for an answer that
     /// did not come or cannot be read.
     pub outages: BTreeMap<String, Option<Outages>>,
+    /// The groups that have used more than their allocation, by their numbers.
+    pub over_allocation: Vec<u32>,
+    /// The moment for which the policy is made: what is enforced from some date on is so from then on.
+    pub now: Timestamp,
     /// The time for which local hours are computed.
     pub range: Range,
 }
@@ -53,6 +58,17 @@ impl Site {
             (None, 1) => self.hosts.keys().next().cloned().unwrap_or_default(),
             (None, _) => NO_HOST.to_owned(),
         }
+    }
+
+    /// The hosts and systems about which `DEDICATED_TIME_COMMAND` is asked: those on which jobs run, and that whose outages
+    /// hold for all (PBS-P-14). None if outages do not count now.
+    pub fn asked(&self, config: &PresetConfig) -> BTreeSet<String> {
+        if !config.enforce_dedicated_time.holds(self.now, &self.range.zone) {
+            return BTreeSet::new();
+        }
+        let lists = [&config.batch_queues, &config.external_queues, &config.dedicated_queues];
+        let hosts = lists.into_iter().flatten().map(|queue| self.machine_of(queue)).filter(|host| host != NO_HOST);
+        hosts.chain(config.system_name.as_deref().map(short_name)).collect()
     }
 
     /// The outages of a host or system, as the answer to the question about it has them; `None` if they are not known. No

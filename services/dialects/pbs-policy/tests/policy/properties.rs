@@ -1,6 +1,6 @@
 //! Any bytes are read without a panic, and what is said about them can be printed.
 
-use crate::support::{at, zurich};
+use crate::support::{DEDICATED_TIME, HOLIDAYS, RESOURCE_GROUP, SCHED_CONFIG, at, zurich};
 use muster_pbs_policy::{
     check::{FILES, check},
     findings::{Findings, nearest},
@@ -173,5 +173,82 @@ fn the_worst_files_do_not_keep_anybody_waiting() {
         // Interrupts count too: who is slow is looked at again.
         let is_fine = |large: Duration| large <= small * MOST_GROWTH;
         assert!(is_fine(large) || is_fine(least(&text, 3)), "{name}: {small:?} and {large:?} for {text:.60}");
+    }
+}
+
+/// Variants of the examples.
+const VARIANTS: u32 = 5_000;
+
+/// A generator of numbers without any surprise (Lehmer's, by Park and Miller).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0 * 48_271 % 2_147_483_647;
+        usize::try_from(self.0).unwrap_or(0) % most.max(1)
+    }
+}
+
+/// An example with one to four changes: bytes put in, taken out, doubled, moved or cut off.
+fn mutated(example: &str, numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = example.as_bytes().to_vec();
+    for _ in 0..=numbers.below(4) {
+        let from = numbers.below(bytes.len() + 1);
+        let until = (from + numbers.below(16)).min(bytes.len());
+        match numbers.below(6) {
+            0 => drop(bytes.drain(from..until)),
+            1 => bytes.extend_from_within(from..until),
+            2 => bytes.truncate(from),
+            3 => bytes.iter_mut().skip(from).take(1).for_each(|byte| *byte ^= 1 << numbers.below(8)),
+            _ => drop(bytes.splice(from..from, format!(" {} ", WORDS[numbers.below(WORDS.len())]).into_bytes())),
+        }
+    }
+    bytes
+}
+
+/// PBS-C-14, PBS-F-04: files of a site with some mistakes in them are read the same way in each run: a policy or findings with
+/// file, line, column and word; and with the outages that a program prints it is the same.
+#[test]
+fn examples_with_mistakes_are_read() {
+    const PRESET: &str = include_str!("../../../../../docs/examples/pbs/preset/config");
+    let examples = [
+        ("sched_config", SCHED_CONFIG),
+        ("resource_group", RESOURCE_GROUP),
+        ("holidays", HOLIDAYS),
+        ("dedicated_time", DEDICATED_TIME),
+        ("config", PRESET),
+        ("nodes", "n1:ts fast np=4\nn2 np=2 # slow\n"),
+    ];
+    let mut numbers = Numbers(1);
+    let (mut accepted, mut refused) = (0, 0);
+    for variant in 0..VARIANTS {
+        let changed = numbers.below(examples.len());
+        let sources: Vec<Source> = examples
+            .iter()
+            .enumerate()
+            .map(|(at, (name, text))| {
+                let bytes = if at == changed { mutated(text, &mut numbers) } else { text.as_bytes().to_vec() };
+                Source { name: (*name).to_owned(), bytes }
+            })
+            .collect();
+        let preset = [None, Some(Preset::SgiOrigin)][numbers.below(2)];
+        let checked = check(&sources, preset);
+        match checked.policy.is_some() {
+            true => accepted += 1,
+            false => refused += 1,
+        }
+        for finding in checked.errors.iter().chain(&checked.warnings).filter(|finding| !finding.token.is_empty()) {
+            let located = finding.located();
+            let place = format!("{}:{}: column {}: ", finding.file, finding.line, finding.column);
+            assert!(located.starts_with(&place) && finding.column > 0, "variant {variant}: {located}");
+        }
+        assert!(checked.errors.is_empty() == checked.policy.is_some(), "variant {variant}");
+    }
+    assert!(accepted > 500 && refused > 500, "{accepted} accepted, {refused} refused");
+    let mut numbers = Numbers(2);
+    for _ in 0..VARIANTS {
+        let text = mutated("alpha 01/02/2026 08:00-12:00 01/02/2026 power\n  and cooling\n", &mut numbers);
+        let _ = muster_pbs_policy::outages::read(&String::from_utf8_lossy(&text));
+        let _ = muster_pbs_policy::allocations::over(&[Source { name: "allocations".into(), bytes: text }]);
     }
 }

@@ -14,9 +14,9 @@ fn errors_come_before_warnings() {
     let files = [("sched_config", "debug_level: 1\nby_queue: maybe\n"), ("holidays", "YEAR 1998\nweekday 2460 0\n")];
     assert_eq!(
         report(&files, None),
-        "sched_config:2: expected true or false (token 'maybe')\n\
-         holidays:2: expected the time at which prime time starts: 0000 to 2359, all or none (token '2460')\n\
-         warning: sched_config:1: has no effect here (token 'debug_level')\n\
+        "sched_config:2: column 11: expected true or false (token 'maybe')\n\
+         holidays:2: column 9: expected the time at which prime time starts: 0000 to 2359, all or none (token '2460')\n\
+         warning: sched_config:1: column 1: has no effect here (token 'debug_level')\n\
          2 errors, 1 warning: the policy cannot be put in force"
     );
 }

@@ -312,3 +312,61 @@ fn nodes_are_reserved_and_released() {
     assert_eq!(bench.cycle(TEN, &mut site).lines, ["1"]);
     assert_eq!(bench.on(Command::New, TEN, &mut site).lines, ["1", "1"]);
 }
+
+const ASKS: &str = r#"sched_main() {
+  Set CNode ns; CNode n;
+  ns = AllNodesGet();
+  foreach(n in ns) {
+    print(CNodeNumCpusGet(n)); print(CNodeLoadAveGet(n)); print(CNodeMemTotalGet(n, "real")); print(CNodeVendorGet(n));
+  }
+}
+"#;
+
+fn mapped(config: &str) -> Result<(tempfile::TempDir, Scheduler), Vec<String>> {
+    let folder = super::support::folder(&[("asks", ASKS), ("conf", config)]);
+    let word = ProgramWord::parse("basl:asks").expect("a policy");
+    let setup = muster_pbs_script::scheduler::Setup { config: Some("conf".into()), ..setup(folder.path(), short()) };
+    Scheduler::new(&word, setup, Cycles::new(true, 0), TEN).map(|scheduler| (folder, scheduler))
+}
+
+/// PBS-X-12: what a monitor says to the query of a mapping is the value of the function; static functions are asked for only
+/// once, until the configuration is read again.
+#[test]
+fn functions_have_the_values_that_monitors_give() {
+    let config = "$clienthost front\n$node * CNodeNumCpusGet cores\n$node * CNodeLoadAveGet load5\n\
+                  $node node1 CNodeMemTotalGet[real] total\n$node node2 CNodeMemTotalGet[real] nothing\n\
+                  $node * CNodeVendorGet maker\n";
+    let (folder, mut scheduler) = mapped(config).expect("a right configuration");
+    let site_with = |cores: &str, load: &str| {
+        let answers = [("cores", cores), ("load5", load), ("total", "2048kb"), ("maker", "acme")];
+        let answers = answers.map(|(query, answer)| (query.to_owned(), answer.to_owned())).into();
+        let node = muster_pbs_plan::state_file::NodeState { answers, ..node("node1", "free", Some("1.5")) };
+        StateSite::new(state(vec![queue("batch")], vec![node], Vec::new()))
+    };
+    let mut lines = |cores: &str, load: &str| {
+        scheduler.note(Command::Cmd);
+        scheduler.step(Hour::prime(TEN), &mut site_with(cores, load)).expect("a cycle").lines
+    };
+    assert_eq!(lines("12", "0.25"), ["12", "0.250000", "2048kb", "acme"]);
+    assert_eq!(
+        lines("16", "0.75"),
+        ["12", "0.750000", "2048kb", "acme"],
+        "the number of processors is asked for only once"
+    );
+    fs::write(folder.path().join("conf"), "$node * CNodeNumCpusGet cores\n").expect("written");
+    scheduler.reload(TEN).expect("a right configuration");
+    scheduler.note(Command::Cmd);
+    let again = scheduler.step(Hour::prime(TEN), &mut site_with("16", "0.75")).expect("a cycle").lines;
+    assert_eq!(again[..2], ["16", "1.500000"], "without a mapping the load is that of the node");
+    fs::write(folder.path().join("conf"), "$nodes * CNodeNumCpusGet cores\n").expect("written");
+    let faults = scheduler.reload(TEN).expect_err("a mistake");
+    assert!(faults[0].contains("conf:1: unknown directive"), "{faults:?}");
+    assert_eq!(scheduler.sources().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["asks", "conf"]);
+}
+
+/// PBS-X-12: a configuration with mistakes keeps the program from being put in force; all are told.
+#[test]
+fn mistakes_of_a_configuration_are_all_told() {
+    let faults = mapped("$momhost n1\n$node * CNodeNameGet name\n").expect_err("mistakes");
+    assert_eq!(faults.len(), 2, "{faults:?}");
+}

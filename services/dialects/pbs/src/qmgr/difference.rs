@@ -84,6 +84,7 @@ fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpec
         least_asked: changed(&before.least_asked, &after.least_asked),
         most_asked: changed(&before.most_asked, &after.most_asked),
         walltime_increases: loss.optional(before.walltime_increases.clone(), after.walltime_increases.clone()),
+        makes_way: loss.optional(before.makes_way, after.makes_way),
     }
 }
 

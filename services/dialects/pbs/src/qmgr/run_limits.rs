@@ -1,5 +1,5 @@
-//! `max_run`: limits on the running jobs of all, of each user, of each group, and of single users. Those of groups and of single
-//! users are kept as attributes, which only policies of PBS follow.
+//! `max_run`: limits on the running jobs of all, of each user, of each group, and of single users and groups. Those of groups and
+//! of single users are kept as attributes, which only policies of PBS follow.
 
 use super::{
     command::Change,
@@ -18,15 +18,20 @@ const EACH_USER: &str = "pbs.max_user_run";
 const EACH_GROUP: &str = "pbs.max_group_run";
 /// The beginning of the names of attributes for single users.
 const OF_USER: &str = "pbs.max_run.u:";
+/// The same for single groups.
+const OF_GROUP: &str = "pbs.max_run.g:";
 
-/// The limits of single users, as a setting.
+/// The limits of single users and groups, as a setting.
 pub(super) fn settings(attributes: &Attributes) -> Option<Setting> {
-    let all: Vec<String> = users(attributes).into_iter().map(|(user, most)| format!("[u:{user}={most}]")).collect();
+    let users = kept(attributes, OF_USER).into_iter().map(|(user, most)| format!("[u:{user}={most}]"));
+    let groups = kept(attributes, OF_GROUP).into_iter().map(|(group, most)| format!("[g:{group}={most}]"));
+    let all: Vec<String> = users.chain(groups).collect();
     (!all.is_empty()).then(|| Setting::list("max_run", all))
 }
 
-fn users(attributes: &Attributes) -> BTreeMap<String, u32> {
-    let one = |(name, value): (&String, &String)| Some((name.strip_prefix(OF_USER)?.to_owned(), value.parse().ok()?));
+/// The numbers that are kept under names with this beginning.
+fn kept(attributes: &Attributes, beginning: &str) -> BTreeMap<String, u32> {
+    let one = |(name, value): (&String, &String)| Some((name.strip_prefix(beginning)?.to_owned(), value.parse().ok()?));
     attributes.iter().filter_map(one).collect()
 }
 
@@ -43,8 +48,10 @@ fn keep(attributes: &mut Attributes, name: &str, most: Option<u32>) {
 
 fn keep_others(attributes: &mut Attributes, limits: &Limits) {
     keep(attributes, EACH_GROUP, limits.each_group);
-    attributes.retain(|name, _| !name.starts_with(OF_USER));
-    attributes.extend(limits.users.iter().map(|(user, most)| (format!("{OF_USER}{user}"), most.to_string())));
+    for (beginning, all) in [(OF_USER, &limits.users), (OF_GROUP, &limits.groups)] {
+        attributes.retain(|name, _| !name.starts_with(beginning));
+        attributes.extend(all.iter().map(|(name, most)| (format!("{beginning}{name}"), most.to_string())));
+    }
 }
 
 /// Changes `max_run` of a queue.
@@ -53,7 +60,8 @@ pub(super) fn set_of_queue(queue: &mut QueueSpec, change: &Change) -> Result<(),
         all: queue.max_running_jobs,
         each_user: queue.max_running_jobs_per_user,
         each_group: number(&queue.attributes, EACH_GROUP),
-        users: users(&queue.attributes),
+        users: kept(&queue.attributes, OF_USER),
+        groups: kept(&queue.attributes, OF_GROUP),
     };
     let limits = change_limits(present, change)?;
     (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
@@ -73,7 +81,8 @@ pub(super) fn set_of_server(attributes: &mut Attributes, change: &Change) -> Res
         all: number(attributes, ALL),
         each_user: number(attributes, EACH_USER),
         each_group: number(attributes, EACH_GROUP),
-        users: users(attributes),
+        users: kept(attributes, OF_USER),
+        groups: kept(attributes, OF_GROUP),
     };
     keep_all(attributes, &change_limits(present, change)?);
     Ok(())

@@ -6,6 +6,7 @@ use super::{
     object::{Object, Setting},
     problem::Problem,
     run_limits,
+    scheduling::{self, name_of_iteration},
     values::{
         Limits, assigned, boolean, bytes, change_limits, change_users, count, key, seconds, short_seconds, show_boolean,
     },
@@ -29,19 +30,11 @@ const FIXED: [(&str, &str, &str); 5] = [
 ];
 /// Attributes that every server of the family has and this one does not need, with the reason: setting them is no mistake, and
 /// changes nothing.
-const NEEDLESS: [(&str, &str); 18] = [
+const NEEDLESS: [(&str, &str); 16] = [
     ("log_events", "the log has everything"),
     ("mailer", "[notifier] says how mail is sent"),
     ("mail_from", "[notifier] says from whom mail comes"),
     ("flatuid", "a user is the same one on all nodes"),
-    (
-        "scheduler_iteration",
-        "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules",
-    ),
-    (
-        "schedule_iteration",
-        "each event starts a cycle; [planner] schedule_iteration_seconds has it for a program that schedules",
-    ),
     ("eligible_time_enable", "a job's waiting time is always known"),
     ("max_array_size", "max_queued limits jobs, with the tasks of arrays"),
     ("node_fail_requeue", "launch_timeout and node_check_rate say when a node is lost"),
@@ -119,7 +112,10 @@ fn settings(config: &ClusterConfig, flavour: Flavour) -> Vec<Setting> {
     unless_usual(memory.is_none(), "default_memory_per_core", memory.map(exact_size).unwrap_or_default());
     // Ahead of the others: to set it is to unset those.
     all.extend(run_limits::settings(&set.attributes));
-    all.extend(limits::settings(&set.attributes));
+    all.extend(limits::settings(&set.attributes).map(|setting| match setting.attribute.as_str() {
+        "schedule_iteration" => Setting { attribute: name_of_iteration(flavour).to_owned(), ..setting },
+        _ => setting,
+    }));
     for (name, total) in &config.licences {
         all.push(Setting::of_resource("resources_available", name, total.to_string()));
     }
@@ -155,6 +151,9 @@ pub(super) fn set(config: &mut ClusterConfig, change: &Change) -> Result<(), Pro
 
 /// A licence, or an attribute with one value.
 fn set_other(config: &mut ClusterConfig, key: &str, change: &Change) -> Result<(), Problem> {
+    if scheduling::set(&mut config.settings.attributes, change)? {
+        return Ok(());
+    }
     if is_limit(change) {
         limits::set(&mut config.settings.attributes, change)?;
         return Ok(());
@@ -221,6 +220,7 @@ pub(super) fn unset(config: &mut ClusterConfig, change: &Change) -> Result<(), P
         "default_memory_per_core" => settings.default_memory_per_core_bytes = None,
         "max_queuable" | "max_queued" => settings.max_jobs = usual.max_jobs,
         "max_run" => run_limits::unset_of_server(&mut settings.attributes),
+        _ if scheduling::unset(&mut settings.attributes, change) => {}
         _ if is_limit(change) => drop(limits::unset(&mut settings.attributes, change)),
         key => match licence(change)? {
             Some(name) => {

@@ -159,7 +159,7 @@ fn is_user(name: &str) -> bool {
 }
 
 /// A limit of PBS Pro, such as `[o:PBS_ALL=10]` for all, `[u:PBS_GENERIC=2]` for each user, `[g:PBS_GENERIC=5]` for each group,
-/// and `[u:ann=3]` for a single user.
+/// `[u:ann=3]` for a single user, and `[g:phys=4]` for a single group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// The number for all.
@@ -170,12 +170,14 @@ pub(super) struct Limits {
     pub each_group: Option<u32>,
     /// The numbers for single users.
     pub users: BTreeMap<String, u32>,
+    /// The numbers for single groups.
+    pub groups: BTreeMap<String, u32>,
 }
 
 impl Limits {
     /// Whether nothing but the jobs of all users together is limited.
     pub fn is_of_all(&self) -> bool {
-        self.each_user.is_none() && self.each_group.is_none() && self.users.is_empty()
+        self.each_user.is_none() && self.each_group.is_none() && self.users.is_empty() && self.groups.is_empty()
     }
 }
 
@@ -192,10 +194,11 @@ pub(super) fn limits(value: &str) -> Result<Limits, Problem> {
             "o:PBS_ALL" => limits.all = Some(number),
             "u:PBS_GENERIC" => limits.each_user = Some(number),
             "g:PBS_GENERIC" => limits.each_group = Some(number),
-            who => match who.strip_prefix("u:").filter(|name| is_user(name) && !name.starts_with("PBS_")) {
-                Some(name) => drop(limits.users.insert(name.to_owned(), number)),
-                None => {
-                    let why = "the limits of single groups and of projects are limits of accounts";
+            who => match who.split_once(':').filter(|(_, name)| is_user(name) && !name.starts_with("PBS_")) {
+                Some(("u", name)) => drop(limits.users.insert(name.to_owned(), number)),
+                Some(("g", name)) => drop(limits.groups.insert(name.to_owned(), number)),
+                _ => {
+                    let why = "the limits of projects are limits of accounts";
                     return Err(Problem(format!("`{}` is not supported: {why}", shown(entry))));
                 }
             },
@@ -213,15 +216,19 @@ pub(super) fn change_limits(present: Limits, change: &Change) -> Result<Limits, 
         Operation::Add => named.or(present),
         Operation::Remove => present.filter(|_| named.is_none()),
     };
-    let mut users = if operation == Operation::Assign { BTreeMap::new() } else { present.users };
-    match operation {
-        Operation::Assign | Operation::Add => users.extend(named.users),
-        Operation::Remove => users.retain(|user, _| !named.users.contains_key(user)),
-    }
+    let several = |mut present: BTreeMap<String, u32>, named: BTreeMap<String, u32>| {
+        match operation {
+            Operation::Assign => return named,
+            Operation::Add => present.extend(named),
+            Operation::Remove => present.retain(|name, _| !named.contains_key(name)),
+        }
+        present
+    };
     Ok(Limits {
         all: one(present.all, named.all),
         each_user: one(present.each_user, named.each_user),
         each_group: one(present.each_group, named.each_group),
-        users,
+        users: several(present.users, named.users),
+        groups: several(present.groups, named.groups),
     })
 }

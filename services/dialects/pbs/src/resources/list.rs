@@ -1,7 +1,7 @@
 //! The list of one `-l`: `name=value,name=value`.
 
 use crate::{
-    refusal::Refusal,
+    refusal::{Refusal, shown},
     text::{has_open_quote, is_name, split, trimmed, unquoted},
 };
 
@@ -43,7 +43,7 @@ fn one(entry: &str, all: &str) -> Result<Resource, Refusal> {
     let (name, value) = match entry.split_once('=') {
         None => (entry, ""),
         Some((name, value)) if !value.trim().is_empty() => (name.trim_end(), value.trim_start()),
-        Some((name, _)) => return Err(Refusal::value("-l", entry, format!("`{name}` has no value"))),
+        Some((name, _)) => return Err(Refusal::value("-l", entry, format!("`{}` has no value", shown(name)))),
     };
     if name.is_empty() {
         return Err(Refusal::value("-l", all, "a resource has no name"));

@@ -5,6 +5,7 @@ mod dependencies;
 mod job_ids;
 mod launches;
 mod lowering;
+mod mutated;
 mod nodes;
 mod options;
 mod outputs;

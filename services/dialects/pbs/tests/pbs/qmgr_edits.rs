@@ -5,7 +5,7 @@ use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     qmgr::{
         Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server, node,
-        only, parse, print, queue, script, server,
+        only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
     },
     queries::qmgr,
     show::{Counts, ServerFacts, ServerState},
@@ -65,6 +65,7 @@ fn cluster() -> ClusterConfig {
         least_asked: BTreeMap::new(),
         most_asked: [("memory_bytes".to_owned(), 2 << 30)].into(),
         walltime_increases: None,
+        makes_way: None,
     };
     let properties = [
         ("fast".to_owned(), PropertyValue::Flag(true)),
@@ -255,20 +256,13 @@ fn the_server_and_nodes_are_changed() {
 fn a_server_of_another_system_is_read() {
     let before = cluster();
     let text = "set server scheduling = True, log_events = 511, mail_from = adm, query_other_jobs = True, \
-                resources_default.ncpus = 1, default_chunk.ncpus = 1, scheduler_iteration = 600, resv_enable = True, \
+                resources_default.ncpus = 1, default_chunk.ncpus = 1, resv_enable = True, \
                 node_fail_requeue = 310, max_array_size = 10000, pbs_license_min = 0, eligible_time_enable = False";
     let edit = edited(text, &before).expect("all of it is known");
     assert_eq!(edit.config, before);
     let told: Vec<&str> = edit.warnings.iter().filter_map(|told| told.split(' ').next()).collect();
-    let needless = [
-        "log_events",
-        "mail_from",
-        "scheduler_iteration",
-        "node_fail_requeue",
-        "max_array_size",
-        "pbs_license_min",
-        "eligible_time_enable",
-    ];
+    let needless =
+        ["log_events", "mail_from", "node_fail_requeue", "max_array_size", "pbs_license_min", "eligible_time_enable"];
     assert_eq!(told, needless);
     assert_eq!(edit.warnings[0], "log_events changes nothing: the log has everything");
 }
@@ -316,9 +310,8 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
         ),
         (
-            "set queue long max_run = [g:phys=3]",
-            "long: max_run: `[g:phys=3]` is not supported: the limits of single groups and of projects are limits of \
-             accounts; nothing was changed",
+            "set queue long max_run = [p:phys=3]",
+            "long: max_run: `[p:phys=3]` is not supported: the limits of projects are limits of accounts; nothing was changed",
         ),
         (
             "set queue long max_queued = [u:ann=3]",
@@ -546,14 +539,15 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
 }
 
-/// PBS-Q-02: `max_run` limits all, each user, each group and single users, of the server and of a queue; what `print` shows sets
+/// PBS-Q-02: `max_run` limits all, each user, each group and single users and groups, of the server and of a queue; what `print` shows sets
 /// the same.
 #[test]
 fn running_jobs_of_single_users_are_limited() {
     let made = after(
         &[
             "set queue long max_run = \"[o:PBS_ALL=9],[g:PBS_GENERIC=4],[u:ann=3]\"",
-            "set queue long max_run += \"[u:j.doe=2],[u:ann=1]\"",
+            "set queue long max_run += \"[u:j.doe=2],[u:ann=1],[g:phys=3],[g:chem=5]\"",
+            "set queue long max_run -= [g:chem=0]",
             "set server max_run = \"[u:PBS_GENERIC=7],[u:bob=0]\"",
         ],
         &cluster(),
@@ -565,7 +559,12 @@ fn running_jobs_of_single_users_are_limited() {
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let kept = [("pbs.max_group_run", "4"), ("pbs.max_run.u:ann", "1"), ("pbs.max_run.u:j.doe", "2")];
+    let kept = [
+        ("pbs.max_group_run", "4"),
+        ("pbs.max_run.g:phys", "3"),
+        ("pbs.max_run.u:ann", "1"),
+        ("pbs.max_run.u:j.doe", "2"),
+    ];
     assert_eq!(of(&long.attributes), kept.map(pair));
     assert_eq!(of(&made.settings.attributes), [("pbs.max_run.u:bob", "0"), ("pbs.max_user_run", "7")].map(pair));
 
@@ -573,7 +572,41 @@ fn running_jobs_of_single_users_are_limited() {
     let again = printed.lines().filter(|line| line.starts_with("set ")).collect::<Vec<_>>();
     assert_eq!(&after(&again, &made).queues, &made.queues, "{printed}");
     let less = after(&["set queue long max_run -= [u:ann=0]", "unset server max_run"], &made);
-    assert_eq!(of(&less.queues[1].attributes).len(), 2);
+    assert_eq!(of(&less.queues[1].attributes).len(), 3);
     assert_eq!(of(&less.settings.attributes), []);
     assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
+}
+
+/// PBS-C-07, PBS-P-01, PBS-T-07: what the server tells its schedulers is kept, printed under the name of the family's member, and
+/// taken away again.
+#[test]
+fn the_server_keeps_what_it_tells_schedulers() {
+    let text = "set server scheduler_iteration = 300, timezone = Europe/Zurich, scheduler_policy = SGI_origin";
+    let config = after(&[text], &cluster());
+    let attributes = &config.settings.attributes;
+    assert_eq!(schedule_iteration(attributes), Some(300));
+    assert_eq!(scheduler_policy(attributes), Some("sgi_origin"));
+    assert_eq!(
+        time_zone(attributes).and_then(|zone| zone.iana_name().map(str::to_owned)).as_deref(),
+        Some("Europe/Zurich")
+    );
+    for (flavour, name) in [(PbsPro, "schedule_iteration"), (Torque, "scheduler_iteration")] {
+        let printed = print(&[server(&config, "pbs1", flavour)]);
+        for line in [
+            &format!("set server {name} = 300"),
+            "set server timezone = Europe/Zurich",
+            "set server scheduler_policy = sgi_origin",
+        ] {
+            assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+        }
+    }
+    assert_eq!(after(&["unset server schedule_iteration, timezone, scheduler_policy"], &config), cluster());
+    for (text, why) in [
+        ("set server schedule_iteration = 0", "expected 1 to 31536000 seconds, found 0"),
+        ("set server timezone = Mars/Olympus", "there is no time zone `Mars/Olympus`"),
+        ("set server scheduler_policy = lifo", "illegal value `lifo`: expected one of fifo, sgi_origin"),
+        ("set server scheduler_policy = basl:file", "the host of the planner names its program"),
+    ] {
+        assert!(refusal(text, &cluster()).contains(why), "{text}: {}", refusal(text, &cluster()));
+    }
 }

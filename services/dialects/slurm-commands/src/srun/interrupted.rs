@@ -18,6 +18,17 @@ use std::{
 /// Two interrupts within this time end the step.
 const TWICE: Duration = Duration::from_secs(1);
 
+/// What a single interrupt does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Single {
+    /// It prints the state of the tasks.
+    Reports,
+    /// The tasks get it (`--disable-status`).
+    IsPassedOn,
+    /// It ends the step (`--quit-on-interrupt`).
+    Ends,
+}
+
 /// The current tasks of a step.
 #[derive(Clone)]
 pub struct Tasks {
@@ -58,11 +69,15 @@ impl Tasks {
     /// Directs signals to the tasks from now on.
     pub fn obey(&self, client: &Client, interrupts: &Interrupts, leader: &Settings) {
         self.now().client = Some(client.another());
-        let at_once = leader.is_set("quit-on-interrupt") || leader.is_set("disable-status");
+        let single = match () {
+            () if leader.is_set("quit-on-interrupt") => Single::Ends,
+            () if leader.is_set("disable-status") => Single::IsPassedOn,
+            () => Single::Reports,
+        };
         let tasks = self.clone();
         interrupts.handle(move |signal| {
             let done = match signal {
-                Signal::SIGINT => tasks.interrupt(at_once),
+                Signal::SIGINT => tasks.interrupt(single),
                 Signal::SIGWINCH => tasks.resize(),
                 other => tasks.pass_on(other),
             };
@@ -101,15 +116,15 @@ impl Tasks {
         }
     }
 
-    /// The first interrupt prints the state of the tasks, the next within a second interrupts and ends them, any
-    /// further one ends them at once.
-    fn interrupt(&self, at_once: bool) -> Result<(), ClientError> {
+    /// A single interrupt does what the options say, by default it prints the state of the tasks. The next within a second
+    /// interrupts and ends them, any further one ends them at once.
+    fn interrupt(&self, single: Single) -> Result<(), ClientError> {
         let count = {
             let mut now = self.now();
             let recent = now.interrupted.is_some_and(|before| before.elapsed() <= TWICE);
             now.interrupted = Some(Instant::now());
             now.interrupts = match now.interrupts {
-                0 if at_once => 2,
+                0 if single == Single::Ends => 2,
                 0 => 1,
                 1 if !recent => 1,
                 more => more.saturating_add(1),
@@ -117,6 +132,10 @@ impl Tasks {
             now.interrupts
         };
         match count {
+            1 if single == Single::IsPassedOn => {
+                stderr_line!("srun: sending Ctrl-C to StepId={}", self.name);
+                self.pass_on(Signal::SIGINT)
+            }
             1 => {
                 stderr_line!("srun: interrupt (one more within 1 sec to abort)");
                 self.report();

@@ -194,7 +194,7 @@ options! {
     "debugger-test" _ Flag, R - Kept Other ["SLURM_DEBUGGER_TEST"] "" "tasks stop at their start";
     "delay-boot" _ Required(Time), BAR + Kept Run ["_DELAY_BOOT"] "MINUTES" "delay the boot of nodes";
     "dependency" 'd' Required(Dependency), BAR + Kept Run ["SLURM_DEPENDENCY"] "TYPE:ID" "wait for other jobs";
-    "disable-status" 'X' Flag, R - Kept Step ["SLURM_DISABLE_STATUS"] "" "one interrupt ends the step";
+    "disable-status" 'X' Flag, R - Kept Step ["SLURM_DISABLE_STATUS"] "" "one interrupt goes to the tasks";
     "distribution" 'm' Required(Distribution), BAR + Kept Run ["_DISTRIBUTION"] "TYPE" "how tasks go to nodes: block, cyclic, plane=N, arbitrary";
     "epilog" _ Required(Text), R + Kept Step ["SLURM_EPILOG"] "PROGRAM" "run here after the step";
     "error" 'e' Required(Text), BR + Model Run ["SBATCH_ERROR" "SRUN_ERROR" "SLURM_STDERRMODE"] "FILE" "where standard error goes";

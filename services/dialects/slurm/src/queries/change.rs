@@ -66,7 +66,10 @@ impl JobUpdate {
 }
 
 /// The keys that may change while a job runs.
-const WHILE_RUNNING: [&str; 11] = [
+const WHILE_RUNNING: [&str; 14] = [
+    "AdminComment",
+    "EndTime",
+    "Extra",
     "TimeLimit",
     "Name",
     "JobName",
@@ -141,6 +144,9 @@ pub fn job_update(
     if update.pairs.iter().any(|pair| is_late(&pair)) {
         return Err(Failure::plain(format_args!("Job is no longer pending execution for job {id}")));
     }
+    if record.state.is_pending() && update.pairs.iter().any(|pair| pair.key == "EndTime") {
+        return Err(Failure::plain(format_args!("Job is not running for job {id}")));
+    }
     let mut result = JobUpdate::default();
     let mut asked = alternatives.to_vec();
     if asked.is_empty() {
@@ -181,7 +187,9 @@ fn apply(
         "QOS" => result.class = Some(text.to_owned()),
         "ReservationName" => change.reservation = Some(text.to_owned()),
         "Deadline" => change.deadline = Some(moment::parse(text, now)?),
-        "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
+        // Among several the submission chooses, once.
+        "Partition" if text.contains(',') => return None,
+        "Partition" => change.queue = Some(text.to_owned()),
         "Priority" => match values::priority(text)? {
             0 => result.hold = Some(true),
             priority => {
@@ -198,6 +206,7 @@ fn apply(
             change.max_running = Some(text.parse().ok().map(|most| if most == 0 { NO_LIMIT } else { most })?);
         }
         "TimeLimit" => time_limit(pair, record, result)?,
+        "EndTime" => end_time(text, record, result, now)?,
         "NumNodes" if !record.state.is_pending() => {
             result.kept.get_or_insert_default().nodes = Some(values::count(text)?);
         }
@@ -258,6 +267,23 @@ fn time_limit(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option
         (Some(_), None) => false,
     };
     result.change.walltime_seconds = Some(seconds.unwrap_or_else(|| TimeLimit::Unlimited.walltime_seconds()));
+    Some(())
+}
+
+/// A running job gets the time limit with which it ends then; `None` if that has passed.
+fn end_time(text: &str, record: &JobRecord, result: &mut JobUpdate, now: &jiff::Zoned) -> Option<()> {
+    let end = moment::parse(text, now)?;
+    if end.0 <= now.timestamp().as_microsecond() {
+        return None;
+    }
+    // A suspended job runs on later, so the time since its start can be more than the limit.
+    let (limit, moved) = match (record.limit_seconds, record.end()) {
+        (Some(limit), Some(planned)) => (limit, end.micros_since(planned)),
+        _ => (0, end.micros_since(record.started?)),
+    };
+    let seconds = limit.checked_add_signed(moved.div_euclid(1_000_000)).filter(|seconds| *seconds > 0)?;
+    result.needs_operator |= record.limit_seconds.is_some_and(|limit| seconds > limit);
+    result.change.walltime_seconds = Some(seconds);
     Some(())
 }
 
@@ -397,6 +423,11 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
             (names::NICE, nice.to_string())
         }
         "Comment" => (names::COMMENT, text.to_owned()),
+        "AdminComment" => {
+            result.needs_operator = true;
+            (names::ADMIN_COMMENT, text.to_owned())
+        }
+        "Extra" => (names::EXTRA, text.to_owned()),
         "TimeMin" => (names::TIME_MIN, TimeLimit::parse(text).map(|_| text.to_owned())?),
         "WCKey" => (names::WCKEY, text.to_owned()),
         "Requeue" => {

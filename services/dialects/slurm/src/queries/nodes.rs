@@ -35,13 +35,19 @@ pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Fail
             return Err(Failure { lines, code: 1 });
         }
     };
-    let reason = update.value("Reason").map(|text| text.trim_matches(['"', '\'']).to_owned()).unwrap_or_default();
+    let reason = node_reason(update).unwrap_or_default();
     let takes_out = matches!(change, NodeChange::Drain | NodeChange::Down | NodeChange::Fail);
     if takes_out && reason.is_empty() {
         let text = "You must specify a reason when DOWNING or DRAINING a node. Request denied";
         return Err(Failure::plain(text));
     }
     Ok(Some((change, reason)))
+}
+
+/// The reason in an update of nodes; `None` if it gives none.
+pub fn node_reason(update: &Update) -> Option<String> {
+    let reason = update.value("Reason").map(|text| text.trim_matches(['"', '\'']).to_owned());
+    reason.filter(|reason| !reason.is_empty())
 }
 
 /// The features that an update gives to nodes; `None` if it does not mention them. Those that a node has and those that

@@ -6,10 +6,51 @@ use super::{
     update::{Change, Update},
 };
 use crate::{duration::TimeLimit, hostlist};
-use muster_schemas::cluster::{QueueSpec, QueueSpecChange};
+use muster_schemas::cluster::{MakesWay, QueueSpec, QueueSpecChange, WayOut};
+use std::collections::BTreeMap;
 
-/// The change of the queue with this name, and whether it becomes the default one. `before` is the queue as it is;
-/// `None` makes a new one. `is_node` knows the names of nodes.
+/// A partition as it will be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionChange {
+    /// Its queue.
+    pub queue: QueueSpec,
+    /// Whether it becomes the default one.
+    pub is_default: bool,
+    /// Its new QOS, empty for none; `None` leaves that as it is.
+    pub class: Option<String>,
+}
+
+impl PartitionChange {
+    /// The change of the queue, which names what differs; `None` if it loses a value, which no change can name.
+    pub fn named(&self, before: Option<&QueueSpec>) -> Option<QueueSpecChange> {
+        let after = &self.queue;
+        let Some(before) = before else { return Some(after.clone().into()) };
+        let loses = before.default_walltime_seconds.is_some() && after.default_walltime_seconds.is_none()
+            || before.max_walltime_seconds.is_some() && after.max_walltime_seconds.is_none()
+            || before.makes_way.is_some() && after.makes_way.is_none();
+        (!loses).then(|| QueueSpecChange {
+            name: after.name.clone(),
+            priority: changed(&before.priority, &after.priority),
+            enabled: changed(&before.enabled, &after.enabled),
+            started: changed(&before.started, &after.started),
+            default_walltime_seconds: after.default_walltime_seconds,
+            max_walltime_seconds: after.max_walltime_seconds,
+            nodes: changed(&before.nodes, &after.nodes),
+            users: changed(&before.users, &after.users),
+            least_asked: changed(&before.least_asked, &after.least_asked),
+            most_asked: changed(&before.most_asked, &after.most_asked),
+            makes_way: after.makes_way,
+            ..QueueSpecChange::default()
+        })
+    }
+}
+
+fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
+    (before != after).then(|| after.clone())
+}
+
+/// The partition with this name as an update leaves it. `before` is its queue as it is, `None` for a new one;
+/// `is_default` is whether it is the default partition, and `is_node` knows the names of nodes.
 ///
 /// # Errors
 /// A value that does not fit its key, a node that does not exist, or a key for something that queues do not have.
@@ -17,43 +58,120 @@ pub fn queue_change(
     update: &Update,
     name: &str,
     before: Option<&QueueSpec>,
+    is_default: bool,
     is_node: impl Fn(&str) -> bool,
-) -> Result<(QueueSpecChange, bool), Failure> {
-    let mut change = QueueSpecChange { name: name.to_owned(), ..QueueSpecChange::default() };
-    let mut is_default = false;
+) -> Result<PartitionChange, Failure> {
+    let queue = before.cloned().unwrap_or_else(|| QueueSpec { name: name.to_owned(), ..QueueSpec::default() });
+    let mut change = PartitionChange { queue, is_default: false, class: None };
     if let Some(state) = partition_state(update)? {
-        (change.enabled, change.started) = (Some(state.is_enabled), Some(state.is_started));
+        (change.queue.enabled, change.queue.started) = (state.is_enabled, state.is_started);
     }
     for pair in &update.pairs {
-        let value = pair.value.as_str();
         if pair.change != Change::Set && pair.key != "Nodes" {
-            return Err(not_here(pair.key, value));
+            return Err(not_here(pair.key, &pair.value));
         }
         match pair.key {
-            "State" => {}
-            "Default" => is_default = yes_or_no(pair.key, value)?,
-            "DefaultTime" => change.default_walltime_seconds = Some(limit(pair.key, value)?),
-            "MaxTime" => change.max_walltime_seconds = Some(limit(pair.key, value)?),
+            "Default" => {
+                change.is_default = yes_or_no(pair.key, &pair.value)?;
+                // Jobs that name no partition always go to one.
+                if is_default && !change.is_default {
+                    return Err(not_here(pair.key, "NO as long as no other is the default one"));
+                }
+            }
             "Nodes" => {
                 let known = before.map_or(&[][..], |before| &before.nodes);
-                change.nodes = Some(nodes(value, pair.change, known, &is_node)?);
+                change.queue.nodes = nodes(&pair.value, pair.change, known, &is_node)?;
             }
-            "PriorityTier" => change.priority = Some(value.parse().map_err(|_| invalid(pair.key, value))?),
-            key if is_usual(key, value) => {}
-            key => return Err(not_here(key, value)),
+            "QoS" => change.class = Some(class(&pair.value)),
+            key => set(&mut change.queue, key, &pair.value)?,
         }
     }
-    Ok((change, is_default))
+    grace(update, &mut change.queue)?;
+    Ok(change)
 }
 
-/// A time limit in seconds. Without one a limit already set cannot be taken back, so that is refused.
-fn limit(key: &str, value: &str) -> Result<u64, Failure> {
-    match TimeLimit::parse(value).map(|limit| limit.seconds()) {
-        Some(Some(seconds)) => Ok(seconds),
-        Some(None) => Err(not_here(key, value)),
-        None => Err(invalid(key, value)),
+/// Sets what one key says of a queue.
+fn set(queue: &mut QueueSpec, key: &str, value: &str) -> Result<(), Failure> {
+    match key {
+        // They are read together with others.
+        "State" | "GraceTime" => {}
+        "DefaultTime" if value.eq_ignore_ascii_case("none") => queue.default_walltime_seconds = None,
+        "DefaultTime" => queue.default_walltime_seconds = limit(key, value)?,
+        "MaxTime" => queue.max_walltime_seconds = limit(key, value)?,
+        "MaxNodes" => put_count(&mut queue.most_asked, most(key, value)?),
+        "MinNodes" => put_count(&mut queue.least_asked, most(key, value)?.filter(|least| *least > 1)),
+        "PreemptMode" => queue.makes_way = makes_way(value, queue.makes_way)?,
+        "PriorityTier" => queue.priority = value.parse().map_err(|_| invalid(key, value))?,
+        "RootOnly" => match (yes_or_no(key, value)?, is_root_only(queue)) {
+            (true, _) => queue.users = vec![ROOT.to_owned()],
+            (false, true) => queue.users = Vec::new(),
+            (false, false) => {}
+        },
+        key if is_usual(key, value) => {}
+        key => return Err(not_here(key, value)),
     }
+    Ok(())
 }
+
+const ROOT: &str = "root";
+
+/// Whether only root can submit to it, besides those who manage everybody's jobs.
+pub fn is_root_only(queue: &QueueSpec) -> bool {
+    matches!(queue.users.as_slice(), [user] if user == ROOT)
+}
+
+/// How running jobs make way for those of partitions with a higher priority; `None` if they do not.
+fn makes_way(value: &str, before: Option<MakesWay>) -> Result<Option<MakesWay>, Failure> {
+    let by = match value.to_ascii_lowercase().as_str() {
+        "off" => return Ok(None),
+        "requeue" => WayOut::Requeue,
+        "cancel" => WayOut::Cancel,
+        "suspend" => WayOut::Suspend,
+        _ => return Err(not_here("PreemptMode", value)),
+    };
+    Ok(Some(MakesWay { by, ..before.unwrap_or_default() }))
+}
+
+fn grace(update: &Update, queue: &mut QueueSpec) -> Result<(), Failure> {
+    let Some(value) = update.value("GraceTime") else { return Ok(()) };
+    let seconds = value.parse().map_err(|_| invalid("GraceTime", value))?;
+    match &mut queue.makes_way {
+        Some(way) => way.grace_seconds = seconds,
+        None if seconds == 0 => {}
+        None => return Err(not_here("GraceTime", &format!("{value} without PreemptMode"))),
+    }
+    Ok(())
+}
+
+/// A class, in any of the ways to say none.
+fn class(value: &str) -> String {
+    let is_none = ["n/a", "none"].iter().any(|none| none.eq_ignore_ascii_case(value));
+    if is_none { String::new() } else { value.to_owned() }
+}
+
+/// A time limit in seconds; `None` without one.
+fn limit(key: &str, value: &str) -> Result<Option<u64>, Failure> {
+    TimeLimit::parse(value).map(TimeLimit::seconds).ok_or_else(|| invalid(key, value))
+}
+
+/// A number; `None` for no limit.
+fn most(key: &str, value: &str) -> Result<Option<u64>, Failure> {
+    if ["unlimited", "infinite", "-1"].iter().any(|word| word.eq_ignore_ascii_case(value)) {
+        return Ok(None);
+    }
+    value.parse::<u32>().map(|count| Some(count.into())).map_err(|_| invalid(key, value))
+}
+
+/// Limits how many nodes jobs ask for.
+fn put_count(limits: &mut BTreeMap<String, u64>, count: Option<u64>) {
+    match count {
+        Some(count) => limits.insert(NODES.to_owned(), count),
+        None => limits.remove(NODES),
+    };
+}
+
+/// The word for nodes in the limits of queues.
+pub(crate) const NODES: &str = "nodes";
 
 fn yes_or_no(key: &str, value: &str) -> Result<bool, Failure> {
     match value.to_ascii_lowercase().as_str() {
@@ -94,10 +212,15 @@ fn nodes(
 fn is_usual(key: &str, value: &str) -> bool {
     let usual: &[&str] = match key {
         "AllocNodes" | "AllowAccounts" | "AllowGroups" | "AllowQos" => &["all"],
-        "DefMemPerCPU" | "DefMemPerNode" | "MaxMemPerCPU" | "MaxMemPerNode" | "MaxNodes" => &["unlimited", "0"],
-        "Hidden" | "OverSubscribe" | "RootOnly" => &["no"],
-        "MinNodes" => &["0", "1"],
+        "Alternate" | "DenyAccounts" | "DenyQos" | "JobDefaults" | "TRESBillingWeights" => &["", "(null)", "none"],
+        "CpuBind" | "SelectTypeParameters" => &["none"],
+        "DefMemPerCPU" | "DefMemPerNode" | "MaxMemPerCPU" | "MaxMemPerNode" => &["unlimited", "0"],
+        "MaxCPUsPerNode" | "MaxCPUsPerSocket" => &["unlimited"],
+        "DisableRootJobs" | "ExclusiveUser" | "Hidden" | "LLN" | "OverSubscribe" | "PowerDownOnIdle" | "ReqResv" => {
+            &["no"]
+        }
         "OverTimeLimit" => &["none", "0"],
+        "PriorityJobFactor" => &["1"],
         _ => &[],
     };
     usual.iter().any(|known| known.eq_ignore_ascii_case(value))

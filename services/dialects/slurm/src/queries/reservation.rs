@@ -2,6 +2,7 @@
 
 use super::{
     Failure,
+    reservation_flags::{FlagFault, Flags, PART_NODES},
     update::{Change, Pair, Subject, Update},
 };
 use crate::{duration::TimeLimit, features, hostlist, moment, options::values};
@@ -9,14 +10,13 @@ use muster_schemas::{
     plan::{ReservationSpec, ReservedNodes},
     time::Timestamp,
 };
+use std::collections::BTreeMap;
 
 const NAME: &str = "scontrol";
 const NOT_CREATED: &str = "No reservation created.";
 const NOT_UPDATED: &str = "No reservation update.";
 /// The length of a reservation without an end, as in Slurm.
 const YEAR_SECONDS: i64 = 365 * 86_400;
-/// Flags that describe what muster does anyway.
-const USUAL_FLAGS: [&str; 6] = ["ANY_NODES", "IGNORE_JOBS", "MAINT", "PART_NODES", "SPEC_NODES", "STATIC_ALLOC"];
 
 /// The context for reading reservations.
 pub struct Known<'a> {
@@ -53,7 +53,18 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
             names.find(|name| !(known.is_taken)(name)).unwrap_or_else(|| first.clone())
         }
     };
-    Ok(ReservationSpec { name, start, end, nodes, users: draft.users.clone(), accounts: draft.accounts.clone() })
+    let mut spec = ReservationSpec {
+        name,
+        start,
+        end,
+        nodes,
+        users: draft.users.clone(),
+        accounts: draft.accounts.clone(),
+        repeats_after_seconds: 0,
+        attributes: BTreeMap::new(),
+    };
+    draft.flags.give(&mut spec);
+    Ok(spec)
 }
 
 /// The reservation as changed by `update`.
@@ -65,6 +76,7 @@ pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> 
         said: NOT_UPDATED,
         users: before.users.clone(),
         accounts: before.accounts.clone(),
+        flags: Flags::of(before),
         named: match &before.nodes {
             ReservedNodes::Named(names) => names.clone(),
             ReservedNodes::Count { .. } => Vec::new(),
@@ -78,14 +90,16 @@ pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> 
         _ => draft.end(start)?,
     };
     let nodes = if draft.names_nodes { draft.nodes(known)? } else { None };
-    Ok(ReservationSpec {
-        name: before.name.clone(),
+    let mut spec = ReservationSpec {
         start,
         end,
         nodes: nodes.unwrap_or_else(|| before.nodes.clone()),
         users: draft.users,
         accounts: draft.accounts,
-    })
+        ..before.clone()
+    };
+    draft.flags.give(&mut spec);
+    Ok(spec)
 }
 
 /// The command line about a reservation.
@@ -104,6 +118,13 @@ struct Draft {
     count: Option<u32>,
     partition: Option<String>,
     features: Option<String>,
+    flags: Flags,
+    /// Whether all nodes are named by the word for it.
+    names_all: bool,
+    /// Whether nodes are named.
+    names_nodes_by_name: bool,
+    /// Whether it becomes one of all nodes of a partition.
+    adds_part_nodes: bool,
 }
 
 impl Draft {
@@ -117,15 +138,34 @@ impl Draft {
         for pair in &update.pairs {
             self.take_pair(pair, known)?;
         }
-        match self.partition.as_deref().filter(|name| (known.partition)(name).is_none()) {
-            Some(_) => Err(self.refused("Invalid partition name specified")),
-            None => Ok(()),
+        if self.partition.as_deref().is_some_and(|name| (known.partition)(name).is_none()) {
+            return Err(self.refused("Invalid partition name specified"));
         }
+        self.check_together()
+    }
+
+    /// Refuses what would count only together with something else.
+    fn check_together(&mut self) -> Result<(), Failure> {
+        if self.features.as_deref().is_some_and(|text| !text.is_empty()) && self.count.is_none() {
+            return Err(self.failure("Features count only with NodeCnt."));
+        }
+        if self.count.is_some() && self.names_nodes_by_name {
+            return Err(self.failure("Either Nodes or NodeCnt can be specified, not both."));
+        }
+        let has_all = self.partition.is_some() && self.names_all;
+        if self.adds_part_nodes && !has_all {
+            return Err(self.failure("Part_Nodes flag requires specifying a Partition and ALL nodes."));
+        }
+        // Other nodes are no longer all of a partition.
+        if self.names_nodes && !has_all {
+            self.flags.remove(PART_NODES);
+        }
+        Ok(())
     }
 
     fn take_pair(&mut self, pair: &Pair, known: &Known<'_>) -> Result<(), Failure> {
         let Pair { key, value, change } = pair;
-        let is_list = matches!(*key, "Users" | "Accounts" | "Nodes");
+        let is_list = matches!(*key, "Users" | "Accounts" | "Nodes" | "Flags");
         if *change != Change::Set && !is_list {
             return Err(self.failure(&format!("The +=/-= notation is not supported when updating {key}.")));
         }
@@ -157,7 +197,7 @@ impl Draft {
             }
             "PartitionName" => self.names_nodes = true,
             "Features" => self.features = Some(value.clone()),
-            "Flags" => self.check_flags(value)?,
+            "Flags" => self.change_flags(*change, value)?,
             other => {
                 return Err(
                     self.failure(&format!("muster reserves whole nodes for users and accounts, not by {other}."))
@@ -186,7 +226,9 @@ impl Draft {
     }
 
     fn change_nodes(&mut self, change: Change, value: &str, known: &Known<'_>) -> Result<(), Failure> {
-        let names = match value.eq_ignore_ascii_case("all") {
+        self.names_all = value.eq_ignore_ascii_case("all");
+        self.names_nodes_by_name = true;
+        let names = match self.names_all {
             true => self.all_nodes(known)?,
             false => hostlist::expand(value).map_err(|_| self.refused("Invalid node name specified"))?,
         };
@@ -206,14 +248,16 @@ impl Draft {
         }
     }
 
-    fn check_flags(&self, value: &str) -> Result<(), Failure> {
-        let unusual = super::words(value).find(|flag| {
-            !USUAL_FLAGS.iter().any(|usual| usual.eq_ignore_ascii_case(flag.trim_start_matches(['+', '-'])))
-        });
-        match unusual {
-            Some(flag) => Err(self.failure(&format!("muster has no reservations with the flag {flag}."))),
-            None => Ok(()),
-        }
+    fn change_flags(&mut self, change: Change, value: &str) -> Result<(), Failure> {
+        let had_part_nodes = self.flags.has(PART_NODES);
+        self.flags.change(value, change == Change::Subtract).map_err(|fault| {
+            self.failure(&match fault {
+                FlagFault::Unknown(flag) => format!("muster has no reservations with the flag {flag}."),
+                FlagFault::TwoPeriods => "Only one of Hourly, Daily and Weekly can be specified.".to_owned(),
+            })
+        })?;
+        self.adds_part_nodes |= !had_part_nodes && self.flags.has(PART_NODES);
+        Ok(())
     }
 
     /// The error that the system would give.

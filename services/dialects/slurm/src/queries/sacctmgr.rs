@@ -1,11 +1,11 @@
 //! The command line of the small `sacctmgr`: what it shows, and its changes of accounts, users and service classes.
 
 use super::{
-    Failure, Request,
+    Failure, Request, data_format,
     getopt::{Opt, Takes::*, opt, parse as read},
     printed_only,
 };
-use crate::show::columns::ListStyle;
+use crate::show::{columns::ListStyle, data::DataFormat};
 
 const NAME: &str = "sacctmgr";
 
@@ -123,6 +123,14 @@ pub struct Sacctmgr {
     pub immediate: bool,
     /// Users and accounts with their associations (`withassoc`).
     pub with_associations: bool,
+    /// Only associations in the default accounts of their users (`onlydefaults`).
+    pub only_defaults: bool,
+    /// Accounts indented below the accounts above them (`tree`).
+    pub tree: bool,
+    /// Without telling what it does (`-Q`).
+    pub quiet: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
 }
 
 impl Sacctmgr {
@@ -163,7 +171,10 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure
         _ => {}
     }
     let [verb, rest @ ..] = line.words.as_slice() else { return Err(Failure::plain("too few arguments for sacctmgr")) };
-    let deed = beginning(verb, &DEEDS).ok_or_else(|| Failure::plain(format_args!("invalid keyword: {verb}")))?;
+    let deed = beginning(verb, &DEEDS).ok_or_else(|| unknown_verb(verb))?;
+    if line.has("readonly") && deed != Deed::Show {
+        return Err(Failure::plain("Can't run this command in readonly mode."));
+    }
     let [kind, rest @ ..] = rest else {
         return Err(Failure::plain(format_args!("too few arguments for keyword:{verb}")));
     };
@@ -183,9 +194,67 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure
         no_header: line.has("noheader"),
         immediate: line.has("immediate"),
         with_associations: line.has("withassoc") || line.has("associations"),
+        only_defaults: false,
+        tree: false,
+        quiet: line.has("quiet"),
+        data: data_format(&line),
     };
     conditions(rest, &mut command);
+    if deed == Deed::Show {
+        check_shown(&command)?;
+    }
     Ok(Request::Run(command))
+}
+
+/// Verbs of Slurm's command that concern its database.
+const OF_DATABASE: [&str; 7] = ["archive", "clear", "dump", "load", "ping", "reconfigure", "shutdown"];
+
+fn unknown_verb(verb: &str) -> Failure {
+    let is = |known: &&&str| verb.len() >= 3 && is_beginning(verb, known);
+    match OF_DATABASE.iter().find(is) {
+        Some(known) => Failure::error(
+            NAME,
+            format_args!(
+                "{known} is for a database, and there is none: accounts are part of the scheduler's log; `muster backup` \
+                 copies it, and `sacctmgr show` and `add` read and make accounts"
+            ),
+        ),
+        None => Failure::plain(format_args!("invalid keyword: {verb}")),
+    }
+}
+
+/// The conditions that select rows of what is shown, by the beginnings of their words.
+const fn selecting(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Account => &["name", "account", "acct", "cluster", "user", "description", "organization", "parent"],
+        Kind::Association => &["name", "account", "acct", "cluster", "user", "partition", "parent"],
+        Kind::User => &["name", "user", "account", "acct", "cluster", "defaultaccount", "adminlevel", "partition"],
+        Kind::Qos | Kind::Coordinator => &["name", "cluster"],
+        Kind::Cluster => &["name", "cluster"],
+        // Nodes that are out of service now were so at any time that includes now.
+        Kind::Event => &["name", "nodes", "cluster", "start", "end", "state", "condflags", "reason", "user"],
+        Kind::Transaction => &["action", "actor", "cluster"],
+        Kind::Tres => &["type", "name", "id"],
+        Kind::Configuration | Kind::Runaway | Kind::Statistics => &["cluster"],
+    }
+}
+
+/// Refuses conditions that select nothing here: ignored, they would show too much.
+fn check_shown(command: &Sacctmgr) -> Result<(), Failure> {
+    if command.tree && command.kind != Kind::Association {
+        return Err(Failure::plain(" Only associations are shown as a tree."));
+    }
+    let known = selecting(command.kind);
+    let is_known = |word: &str| {
+        word.len() >= 2 && known.iter().any(|known| known.starts_with(word) || format!("{known}s").starts_with(word))
+    };
+    match command.wanted.iter().chain(&command.set).find(|(word, _)| !is_known(word)) {
+        None => Ok(()),
+        Some((word, value)) => Err(Failure {
+            lines: vec![format!(" Unknown condition: {word}={value}"), " Use keyword 'set' to modify value".to_owned()],
+            code: 1,
+        }),
+    }
 }
 
 fn beginning<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
@@ -202,9 +271,9 @@ fn is_beginning(word: &str, keyword: &str) -> bool {
     keyword.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
-/// Words of `show` that are not names.
+/// Words of `show` that are not names, and change nothing: everything is always shown, and what is deleted is gone.
 const SHOWN: [&str; 7] =
-    ["withcoordinator", "withdeleted", "withrawqoslevel", "wopinfo", "woplimits", "tree", "onlydefaults"];
+    ["withcoordinator", "withdeleted", "withrawqoslevel", "wopinfo", "woplimits", "all_clusters", "all_time"];
 
 /// `[where] key=value ... [set] key=value ...`; a bare word is a name.
 fn conditions(words: &[String], command: &mut Sacctmgr) {
@@ -223,7 +292,14 @@ fn conditions(words: &[String], command: &mut Sacctmgr) {
                 command.with_associations = true;
                 continue;
             }
-            // They say how much to show; here everything is always shown.
+            None if word.len() >= 4 && is_beginning(word, "onlydefaults") => {
+                command.only_defaults = true;
+                continue;
+            }
+            None if word.eq_ignore_ascii_case("tree") => {
+                command.tree = true;
+                continue;
+            }
             None if word.len() >= 4 && SHOWN.iter().any(|shown| is_beginning(word, shown)) => continue,
             None => ("name".to_owned(), word.clone()),
             Some((key, value)) => (key.to_lowercase(), value.to_owned()),

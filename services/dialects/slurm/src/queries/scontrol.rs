@@ -157,6 +157,8 @@ pub struct Scontrol {
     pub is_verbose: bool,
     /// As data for programs.
     pub data: Option<DataFormat>,
+    /// The user, by name or number, for whom it is to act (`-u`).
+    pub as_user: Option<String>,
 }
 
 /// The verbs, with the fewest letters that abbreviate each.
@@ -261,6 +263,7 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure
         quiet: line.has("quiet"),
         is_verbose: line.has("verbose"),
         data: data_format(&line),
+        as_user: line.value("uid").map(str::to_owned),
     }))
 }
 

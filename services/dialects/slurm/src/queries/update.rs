@@ -56,8 +56,9 @@ impl Update {
     }
 }
 
-const JOB_KEYS: [&str; 35] = [
+const JOB_KEYS: [&str; 38] = [
     "Account",
+    "AdminComment",
     "ArrayTaskThrottle",
     "Comment",
     "Contiguous",
@@ -65,7 +66,9 @@ const JOB_KEYS: [&str; 35] = [
     "Deadline",
     "Dependency",
     "EligibleTime",
+    "EndTime",
     "ExcNodeList",
+    "Extra",
     "Features",
     "Gres",
     "Hold",
@@ -107,16 +110,27 @@ const NODE_KEYS: [&str; 12] = [
     "State",
     "Weight",
 ];
-const PARTITION_KEYS: [&str; 20] = [
+const PARTITION_KEYS: [&str; 39] = [
     "AllocNodes",
     "AllowAccounts",
     "AllowGroups",
     "AllowQos",
+    "Alternate",
+    "CpuBind",
     "Default",
     "DefaultTime",
     "DefMemPerCPU",
     "DefMemPerNode",
+    "DenyAccounts",
+    "DenyQos",
+    "DisableRootJobs",
+    "ExclusiveUser",
+    "GraceTime",
     "Hidden",
+    "JobDefaults",
+    "LLN",
+    "MaxCPUsPerNode",
+    "MaxCPUsPerSocket",
     "MaxMemPerCPU",
     "MaxMemPerNode",
     "MaxNodes",
@@ -125,9 +139,17 @@ const PARTITION_KEYS: [&str; 20] = [
     "Nodes",
     "OverSubscribe",
     "OverTimeLimit",
+    "PowerDownOnIdle",
+    "PreemptMode",
+    "PriorityJobFactor",
     "PriorityTier",
+    "QoS",
+    "ReqResv",
     "RootOnly",
+    "SelectTypeParameters",
     "State",
+    "Topology",
+    "TRESBillingWeights",
 ];
 const RESERVATION_KEYS: [&str; 15] = [
     "Accounts",
@@ -301,6 +323,7 @@ fn node_names(text: &str) -> Result<Vec<String>, Failure> {
 fn check(key: &str, value: &str) -> Result<(), Failure> {
     let is_limit = |text: &str| duration::TimeLimit::parse(text).is_some();
     let fits = match key {
+        "DefaultTime" if value.eq_ignore_ascii_case("none") => true,
         "TimeLimit" | "TimeMin" | "MaxTime" | "DefaultTime" => is_limit(value.trim_start_matches(['+', '-'])),
         "Nice" => value.is_empty() || value.parse::<i64>().is_ok(),
         "Priority" => value.parse::<u32>().is_ok(),

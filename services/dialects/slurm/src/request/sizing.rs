@@ -1,6 +1,9 @@
 //! Turns sizing options into requests over the resource tree (SL-C-12).
 
-use super::Settings;
+use super::{
+    Geometry, Settings,
+    gpus::{self, Numbers},
+};
 use crate::{
     features::{self, Way},
     messages::{Refusal, Rejection},
@@ -72,6 +75,9 @@ fn ways(settings: &Settings) -> Result<Vec<Way>, Refusal> {
     if let Some(least) = settings.value("mincpus", values::count) {
         ways.iter_mut().for_each(|way| way.every_node.push(features::with_cpus(least)));
     }
+    if let Some(least) = Geometry::of(settings)?.sockets.filter(|least| *least > 1) {
+        ways.iter_mut().for_each(|way| way.every_node.push(features::with_sockets(least)));
+    }
     if let Some(least) = settings.value("tmp", parse_megabytes).filter(|least| *least > 0) {
         ways.iter_mut().for_each(|way| way.every_node.push(features::with_tmp_disk(least)));
     }
@@ -106,16 +112,17 @@ impl Size {
         named_nodes.truncate(asked_nodes.map_or(usize::MAX, most_nodes));
         let tasks_per_node = settings.value("ntasks-per-node", values::count);
         let named = u32::try_from(named_nodes.len()).ok().filter(|count| *count > 0);
+        let nodes = asked_nodes.or_else(|| named.map(|min| NodeRange { min, max: None }));
+        let mut numbers = Numbers { nodes, tasks: settings.value("ntasks", values::count), tasks_per_node };
+        let gpus = gpus::wanted(settings, &mut numbers)?;
+        let Numbers { nodes, tasks: asked, tasks_per_node } = numbers;
         // Tasks per node without a number of tasks or nodes means one node.
-        let is_one_node = tasks_per_node.is_some() && !settings.is_set("ntasks");
-        let nodes = asked_nodes
-            .or_else(|| named.map(|min| NodeRange { min, max: None }))
-            .or_else(|| is_one_node.then_some(NodeRange { min: 1, max: None }));
-        let gpus = gpus(settings)?;
+        let is_one_node = tasks_per_node.is_some() && asked.is_none();
+        let nodes = nodes.or_else(|| is_one_node.then_some(NodeRange { min: 1, max: None }));
         // With overcommit each node gives one CPU, however many tasks run there.
         let overcommit = settings.is_set("overcommit");
         let by_gpus = tasks_of_gpus(settings, gpus.as_ref());
-        let asked = settings.value("ntasks", values::count).or(by_gpus).filter(|_| !overcommit);
+        let asked = asked.or(by_gpus).filter(|_| !overcommit);
         let nodes = if overcommit { nodes.or(Some(NodeRange { min: 1, max: None })) } else { nodes };
         let on_each = tasks_per_node
             .filter(|_| !overcommit)
@@ -215,9 +222,7 @@ fn no_more_than(nodes: NodeRange, tasks: Option<u32>) -> NodeRange {
 /// Warnings about options without effect, and about a component that asks for more nodes than tasks, or names more
 /// nodes than it asks for: it gets a node for each task, and the first of the nodes.
 pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
-    let mut lines: Vec<String> = without_effect(settings)
-        .map(|option| format!("{command}: warning: --{option} is kept and shown, but has no effect here"))
-        .collect();
+    let mut lines = without_effect(command, settings);
     let Some(nodes) = settings.value("nodes", NodeRange::parse) else { return lines };
     if let Some(tasks) = settings.value("ntasks", values::count).filter(|tasks| *tasks < nodes.min) {
         let asked = nodes.min;
@@ -235,14 +240,42 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
     lines
 }
 
-/// Options that would change where or how long a job runs, but that the model does not support.
-fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
+/// Options that would change where, how long or how a job or a step runs, but that the model does not support.
+const WITHOUT_EFFECT: [&str; 10] = [
+    "accel-bind",
+    "container-id",
+    "cores-per-socket",
+    "cpu-freq",
+    "gpu-freq",
+    "gres-flags",
+    "no-kill",
+    "tres-bind",
+    "tres-per-task",
+    "x11",
+];
+
+/// Warnings about options without effect.
+pub fn without_effect(command: Command, settings: &Settings) -> Vec<String> {
     let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
-    let options = ["container-id", "no-kill", "x11"];
-    options.into_iter().filter(move |option| match *option {
+    let given = WITHOUT_EFFECT.into_iter().filter(|option| match *option {
         "no-kill" => settings.is_set(option) && !says(option, "off"),
+        // Cores and GPUs are not bound to each other in any case.
+        "gres-flags" => settings.is_set(option) && !says(option, "disable-binding"),
         option => settings.is_set(option),
-    })
+    });
+    let mut lines: Vec<String> = given
+        .map(|option| format!("{command}: warning: --{option} is kept and shown, but has no effect here"))
+        .collect();
+    let first_word = settings.text("gpu-bind").and_then(|text| text.split(',').next());
+    if matches!(first_word, Some("verbose" | "v")) {
+        lines.push(format!("{command}: warning: verbose of --gpu-bind is kept and shown, but has no effect here"));
+    }
+    let has_cores = || Geometry::of(settings).is_ok_and(|geometry| geometry.cores.is_some());
+    if settings.is_set("extra-node-info") && !settings.is_set("cores-per-socket") && has_cores() {
+        let what = "the number of cores in --extra-node-info";
+        lines.push(format!("{command}: warning: {what} is kept and shown, but has no effect here"));
+    }
+    lines
 }
 
 fn most_nodes(nodes: NodeRange) -> usize {
@@ -272,41 +305,6 @@ fn sharing(settings: &Settings) -> Sharing {
         Some(Exclusive::Nodes | Exclusive::Topology) => Sharing::WholeNodes,
         Some(Exclusive::User | Exclusive::Label) | None => Sharing::Shared,
     }
-}
-
-fn gpus(settings: &Settings) -> Result<Option<Gpus>, Refusal> {
-    let ways = [
-        ("gpus", Per::Request),
-        ("gpus-per-node", Per::Node),
-        ("gpus-per-task", Per::Task),
-        ("gpus-per-socket", Per::Node),
-    ];
-    for (option, per) in ways {
-        if let Some((count, model)) = settings.value(option, values::gpus).filter(|(count, _)| *count > 0) {
-            return Ok(Some(Gpus { count, per, model }));
-        }
-    }
-    let gres = settings.value("gres", values::gres).unwrap_or_default();
-    let on_each = gpus_on_each(gres).ok_or_else(|| rejected(Rejection::Gres))?;
-    // As many as the tasks need.
-    let tasks = settings.value("ntasks", values::count).zip(settings.value("ntasks-per-gpu", values::count));
-    let for_tasks =
-        tasks.map(|(tasks, of_each)| Gpus { count: tasks.div_ceil(of_each), per: Per::Request, model: None });
-    Ok(on_each.or(for_tasks))
-}
-
-/// The GPUs on each node in a list of generic resources; `None` if it contains anything else.
-pub fn gpus_on_each(gres: Vec<values::Gres>) -> Option<Option<Gpus>> {
-    let mut gpus: Option<Gpus> = None;
-    for one in gres.into_iter().filter(|one| one.count > 0) {
-        if one.name != "gpu" {
-            return None;
-        }
-        let count = gpus.as_ref().map_or(0, |gpus| gpus.count).saturating_add(one.count);
-        let model = if gpus.is_some() { None } else { one.model };
-        gpus = Some(Gpus { count, per: Per::Node, model });
-    }
-    Some(gpus)
 }
 
 /// The tasks that follow from those for each of a number of GPUs.

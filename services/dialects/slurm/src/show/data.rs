@@ -88,7 +88,7 @@ pub(super) fn seconds(time: Option<Timestamp>) -> u64 {
 }
 
 /// A moment as a number that is always set, as Slurm gives the times of jobs.
-pub(super) fn moment(time: Option<Timestamp>) -> Value {
+pub fn moment(time: Option<Timestamp>) -> Value {
     number(Some(seconds(time)))
 }
 
@@ -107,17 +107,40 @@ pub(super) fn exit_code(exit: ExitCode) -> Value {
     })
 }
 
+/// The state of a partition, from its short word.
+pub(super) fn partition_state(short: &str) -> &'static str {
+    match short {
+        "up" => "UP",
+        "down" => "DOWN",
+        "drain" => "DRAIN",
+        _ => "INACTIVE",
+    }
+}
+
+/// Limited resources in the form of accounting, memory in megabytes; those without a limit are left out.
+pub(super) fn counted(cpus: Option<u64>, megabytes: Option<u64>, nodes: Option<u64>, gpus: Option<u64>) -> Value {
+    let known = [
+        cpus.map(|count| resource("cpu", "", 1, count)),
+        megabytes.map(|count| resource("mem", "", 2, count)),
+        nodes.map(|count| resource("node", "", 4, count)),
+        gpus.map(|count| resource("gres", "gpu", 1001, count)),
+    ];
+    known.into_iter().flatten().collect()
+}
+
+fn resource(kind: &str, name: &str, id: u32, count: u64) -> Value {
+    json!({ "type": kind, "name": name, "id": id, "count": count })
+}
+
 /// Resources in the form of accounting: `cpu`, `mem` in megabytes, `node`, `billing` and `gres/gpu`, as far as there
 /// are any.
 pub(super) fn tres(cpus: u64, megabytes: Option<u64>, nodes: u64, gpus: u64) -> Value {
-    let entry =
-        |kind: &str, name: &str, id: u32, count: u64| json!({ "type": kind, "name": name, "id": id, "count": count });
     let known = [
-        Some(entry("cpu", "", 1, cpus)),
-        megabytes.map(|megabytes| entry("mem", "", 2, megabytes)),
-        Some(entry("node", "", 4, nodes)),
-        Some(entry("billing", "", 5, cpus)),
-        (gpus > 0).then(|| entry("gres", "gpu", 1001, gpus)),
+        Some(resource("cpu", "", 1, cpus)),
+        megabytes.map(|megabytes| resource("mem", "", 2, megabytes)),
+        Some(resource("node", "", 4, nodes)),
+        Some(resource("billing", "", 5, cpus)),
+        (gpus > 0).then(|| resource("gres", "gpu", 1001, gpus)),
     ];
     known.into_iter().flatten().collect()
 }

@@ -85,6 +85,19 @@ pub struct Person {
     pub group: Arc<str>,
 }
 
+/// What a job has on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePart {
+    /// The node's name.
+    pub node: String,
+    /// Its cores there.
+    pub cores: IndexSet,
+    /// Its GPUs there.
+    pub gpus: IndexSet,
+    /// Its memory there, in megabytes; 0 means that none is set aside.
+    pub megabytes: u64,
+}
+
 /// A line of a listing.
 #[derive(Clone, Debug)]
 pub struct JobRecord {
@@ -140,6 +153,8 @@ pub struct JobRecord {
     pub nodes: Vec<String>,
     /// How many nodes it has or asks for.
     pub node_count: u32,
+    /// What it has on each node, if that was asked for.
+    pub parts: Vec<NodePart>,
     /// How many tasks it has or asks for.
     pub tasks: u32,
     /// How many processors it has or asks for.

@@ -1,8 +1,10 @@
 //! `sacctmgr show`: accounts, users, service classes, clusters, and the limits of users in accounts.
 
+mod json;
 mod records;
 mod texts;
 
+pub use json::AsData;
 pub use records::{Outage, TRES, Transaction, Tres, transactions};
 pub use texts::{configuration, statistics};
 
@@ -58,6 +60,8 @@ pub struct Association {
     pub parent: String,
     /// Its specification, with the classes that it may use directly or through its account.
     pub spec: AssociationSpec,
+    /// How far its account is indented.
+    pub indent: usize,
 }
 
 /// A cluster.
@@ -190,6 +194,7 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
             cluster: cluster.to_owned(),
             parent: parent.to_owned(),
             spec: AssociationSpec { classes, ..spec },
+            indent: 0,
         }
     };
     let normal = [DEFAULT_CLASS.to_owned()];
@@ -210,6 +215,21 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
         next.extend(below(page, Some(&account.name), &classes));
     }
     rows
+}
+
+/// Indents accounts by how far they are below the root, as `tree` shows them.
+pub fn indent(rows: &mut [Association], page: &AccountsPage) {
+    for row in rows {
+        let mut above = page.accounts.iter().find(|account| account.name == row.spec.of.account);
+        let mut depth = usize::from(above.is_some()) + usize::from(row.spec.of.user.is_some());
+        // No tree is deeper than it has accounts.
+        for _ in 0..page.accounts.len() {
+            let parent = above.and_then(|account| account.parent.as_deref());
+            above = page.accounts.iter().find(|account| Some(account.name.as_str()) == parent);
+            depth += usize::from(above.is_some());
+        }
+        row.indent = depth;
+    }
 }
 
 /// The number of an association. It is made from its names, so it is the same everywhere, and for an association that is made
@@ -468,7 +488,9 @@ impl Listed for Qos {
 impl Listed for Association {
     const FIELDS: &'static [Field<Self>] = &[
         field!(&["Cluster"], "Cluster", 10, |row, _, out| out.push_str(&row.cluster)),
-        field!(&["Account"], "Account", 10, |row, _, out| out.push_str(&row.spec.of.account)),
+        field!(&["Account"], "Account", 10, |row, _, out| {
+            put(format_args!("{:indent$}{}", "", row.spec.of.account, indent = row.indent), out);
+        }),
         field!(&["User"], "User", 10, |row, _, out| out.push_str(row.spec.of.user.as_deref().unwrap_or_default())),
         field!(&["Partition"], "Partition", 10, |row, _, out| {
             out.push_str(row.spec.of.queue.as_deref().unwrap_or_default());

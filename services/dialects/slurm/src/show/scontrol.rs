@@ -3,6 +3,7 @@
 mod buffer;
 mod config;
 mod job;
+mod json;
 mod node;
 mod other;
 mod partition;
@@ -10,7 +11,8 @@ mod step;
 
 pub use buffer::buffers;
 pub use config::{SETTINGS, config, ping};
-pub use job::job;
+pub use job::{job, job_in_detail};
+pub use json::{licence_data, partition_data, ping_data, reservation_data, step_data};
 pub use node::{NodeExtras, node};
 pub use other::{associations, completing, daemons, topology, update_line};
 pub use partition::{licences, partition, reservation};

@@ -3,7 +3,7 @@
 use crate::{
     environment::BINDING_OPTIONS,
     options::values::{self, CpuBind, MemBind},
-    request::Settings,
+    request::{Geometry, Settings},
 };
 use muster_schemas::binding::{Binding, CoreBinding, SocketOrder};
 
@@ -65,8 +65,8 @@ pub fn binding(settings: &Settings) -> Option<Binding> {
     let hinted = |hints: &[&str]| hints.contains(&hint.as_str());
     let count = |option| settings.value(option, values::count);
     let is_alone = count("ntasks-per-core") == Some(1);
-    let one_thread =
-        is_alone || count("threads-per-core") == Some(1) || hinted(&["compute_bound", "memory_bound", "nomultithread"]);
+    let threads = Geometry::of(settings).ok().and_then(|geometry| geometry.threads);
+    let one_thread = is_alone || threads == Some(1) || hinted(&["compute_bound", "memory_bound", "nomultithread"]);
     let of_hint = || one_thread.then_some(CoreBinding::Own);
     let one_for_each_socket = || hinted(&["memory_bound"]).then_some(1);
     let binding = Binding {

@@ -61,6 +61,12 @@ pub enum StepError {
         /// How many tasks have a node in the list.
         listed: usize,
     },
+    /// Its options about GPUs do not agree.
+    #[error("srun: error: Unable to create step for job {job}: Invalid generic resource (gres) specification")]
+    Gpus {
+        /// The job.
+        job: u64,
+    },
     /// The value of `--gpu-bind` is not known.
     #[error("srun: error: Invalid --gpu-bind argument: {0}")]
     GpuBind(String),

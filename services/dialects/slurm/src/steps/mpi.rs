@@ -19,8 +19,10 @@ pub fn process_management(kind: &str) -> Result<Option<ProcessManagement>, Strin
     known.ok_or_else(|| format!("Invalid MPI type '{kind}', --mpi=list for acceptable types"))
 }
 
-/// The output of `--mpi=list`.
-pub fn mpi_list() -> String {
-    let names: String = KINDS.iter().map(|(name, _)| format!("\t{name}\n")).collect();
+/// The output of `--mpi=list` on a host that has the library of PMIx, or has not.
+pub fn mpi_list(has_pmix: bool) -> String {
+    let is_there = |management: Option<ProcessManagement>| has_pmix || management != Some(ProcessManagement::Pmix);
+    let kinds = KINDS.iter().filter(|(_, management)| is_there(*management));
+    let names: String = kinds.map(|(name, _)| format!("\t{name}\n")).collect();
     format!("MPI plugin types are...\n{names}")
 }

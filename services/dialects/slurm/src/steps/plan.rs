@@ -10,7 +10,7 @@ use crate::{
     messages::{ExitStatuses, Refusal},
     moment::Now,
     options::{Command, CommandLine, Given, values},
-    request::{Settings, step_parts},
+    request::{self, GpuCounts, Settings, step_parts},
     select::SchedulerParameters,
 };
 use muster_schemas::steps::GpuBinding;
@@ -124,6 +124,7 @@ pub fn plan(
             true => group_size(settings, component)?,
             false => step_size(settings, component)?,
         };
+        let tasks = tasks_of_gpus(settings, number)?.unwrap_or(tasks);
         let (nodes, warning) = on_fewer_nodes(nodes, tasks);
         // Only an explicit number is worth a warning.
         warnings.extend(warning.filter(|_| settings.is_set("nodes")));
@@ -200,6 +201,16 @@ fn wish(settings: &Settings, nodes: &[String], count: usize, job: u64) -> Result
 fn cpus_of(component: &ComponentFacts, nodes: &[String]) -> Vec<u64> {
     let of = |node: &String| component.nodes.iter().position(|known| known == node);
     nodes.iter().map(|node| of(node).and_then(|place| component.cpus.get(place)).copied().unwrap_or(0)).collect()
+}
+
+/// The tasks of a part that follow from its GPUs, if its options about GPUs agree with each other and with its other options.
+/// What variables say is about the job.
+fn tasks_of_gpus(settings: &Settings, job: u64) -> Result<Option<u32>, PlanError> {
+    request::check_gpus(settings)?;
+    let own = settings.of_command_line();
+    let (nodes, tasks) = (own.value("nodes", values::NodeRange::parse), own.value("ntasks", values::count));
+    let follows = GpuCounts::of(&own).tasks_of_step(nodes, tasks).ok_or(StepError::Gpus { job })?;
+    Ok(follows.filter(|_| tasks.is_none()))
 }
 
 fn tasks_per_node(settings: &Settings) -> Option<u32> {

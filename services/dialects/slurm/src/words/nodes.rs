@@ -34,6 +34,8 @@ pub struct NodeFacts {
     pub is_planned: bool,
     /// An operator has declared it down.
     pub is_declared_down: bool,
+    /// An active reservation for maintenance keeps it.
+    pub is_maintained: bool,
 }
 
 /// The state of a node.
@@ -74,7 +76,8 @@ impl NodeState {
             base,
             is_draining: node.state == NodeStateWord::Drained && base != NodeBase::Down,
             is_completing: facts.is_completing,
-            is_maintained: node.closures.iter().any(|closure| closure.from <= now && now < closure.until),
+            is_maintained: facts.is_maintained
+                || node.closures.iter().any(|closure| closure.from <= now && now < closure.until),
             is_reserved: facts.is_reserved,
             is_planned: facts.is_planned,
             is_silent: power.is_none() && matches!(node.state, NodeStateWord::Lost | NodeStateWord::Unknown),

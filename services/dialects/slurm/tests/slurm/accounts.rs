@@ -297,3 +297,17 @@ fn users_get_a_level_of_administrators() {
     let nobody = after(&mut page, "modify user where name=eve set adminlevel=operator");
     assert_eq!((nobody.said.as_str(), nobody.levels), (" Nothing modified\n", Vec::new()));
 }
+
+/// SL-L-02: there is one cluster, which exists; what would need another is refused with the reason.
+#[test]
+fn the_cluster_is_there_already() {
+    let mut page = empty();
+    fails(&mut page, "add cluster alpha", " This cluster alpha already exists.  Not adding.");
+    let errors = after(&mut page, "add cluster name=beta,alpha").errors;
+    assert_eq!(errors.len(), 2);
+    assert!(errors[0].contains("Cluster beta was not added: accounts belong to one cluster, alpha"), "{errors:?}");
+    fails(&mut page, "add cluster", " Need name of cluster to add.");
+    let configured = " There is one cluster, which is configured by muster; nothing was changed.";
+    fails(&mut page, "delete cluster alpha", configured);
+    fails(&mut page, "modify cluster alpha set fairshare=2", configured);
+}

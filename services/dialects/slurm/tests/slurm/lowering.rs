@@ -120,6 +120,87 @@ fn choices_and_counts_of_features_become_alternatives_and_requests() {
 }
 
 /// SL-C-12: GPUs in all forms.
+/// `-B` and `--sockets-per-node` leave nodes with as many sockets.
+#[test]
+fn nodes_with_enough_sockets_can_be_asked_for() {
+    let filter = |line: &str| request(&submit(line), 0).filter.clone();
+    let two = Some(features::with_sockets(2));
+    for line in ["-B 2", "-B 2:*:1", "-B 2-4:1", "--sockets-per-node=2", "-B 8 --sockets-per-node=2"] {
+        assert_eq!(filter(line), two, "{line}");
+    }
+    assert_eq!((filter("-B *:2"), filter("-B 1")), (None, None));
+    assert_eq!(
+        filter("-B 2 -C fast"),
+        Some(NodeFilter::All(vec![NodeFilter::Has("fast".into()), features::with_sockets(2)]))
+    );
+    for (line, option) in [
+        ("-B 2:x", "extra-node-info"),
+        ("-B 0", "extra-node-info"),
+        ("-B 1:1:1:1", "extra-node-info"),
+        ("--sockets-per-node=4-2", "sockets-per-node"),
+    ] {
+        assert_eq!(refusal(line), Refusal::BadValue(option), "{line}");
+    }
+}
+
+/// Several options about GPUs say together how many nodes and tasks there are, or do not agree.
+#[test]
+fn options_about_gpus_agree_or_are_refused() {
+    let sizes = |line: &str| {
+        let job = submit(line);
+        let request = request(&job, 0).clone();
+        let nodes = request.path.first().map(|nodes| nodes.count);
+        (request.gpus.map(|gpus| (gpus.count, gpus.per)), nodes, request.tasks, request.tasks_per_node)
+    };
+    let exactly = |count| Some(Count::Range { min: count, max: count });
+    assert_eq!(sizes("--gpus=8 --gpus-per-node=4"), (Some((4, Per::Node)), exactly(2), None, None));
+    assert_eq!(sizes("-N1-4 --gpus=8 --gpus-per-node=4").1, exactly(2));
+    assert_eq!(sizes("--gpus=8 --gpus-per-task=2"), (Some((2, Per::Task)), None, Some(4), None));
+    assert_eq!(
+        sizes("-n8 --gpus-per-node=4 --gpus-per-task=1"),
+        (Some((4, Per::Node)), None, Some(8), Some(4)),
+        "each node has four tasks"
+    );
+    assert_eq!(sizes("--gpus=8 --gpus-per-node=4 --gpus-per-task=1 --ntasks-per-node=4").2, Some(8));
+    for wrong in [
+        "--gpus=2 --gpus-per-node=4",
+        "--gpus=6 --gpus-per-node=4",
+        "-N3 --gpus=8 --gpus-per-node=4",
+        "-N3-4 --gpus=8 --gpus-per-node=4",
+        "-n3 --gpus=8 --gpus-per-task=2",
+        "--gpus-per-node=3 --gpus-per-task=2",
+        "--ntasks-per-node=2 --gpus-per-node=4 --gpus-per-task=1",
+        "--gpus-per-node=3 --gpus-per-socket=2",
+    ] {
+        assert_eq!(rejected(wrong), Rejection::Gres, "{wrong}");
+    }
+    for several in [
+        "--gpus=a100:2,v100:1",
+        "--gpus=2,v100:1",
+        "--gres=gpu:a100:1,gpu:v100:1",
+        "--gpus=a100:4 --gpus-per-node=v100:2",
+    ] {
+        assert_eq!(rejected(several), Rejection::GpuTypes, "{several}");
+    }
+    let lines = Refusal::Rejected(Rejection::GpuTypes).lines(Command::Sbatch);
+    assert_eq!(
+        lines,
+        [
+            "sbatch: error: a component has GPUs of one type: ask for one type, for GPUs of any type, or for a component for each type",
+            "sbatch: error: Batch job submission failed: Invalid generic resource (gres) specification",
+        ]
+    );
+    for (line, what) in [
+        ("--ntasks-per-gpu=2 --gpus-per-task=1", "--gpus-per-task"),
+        ("--ntasks-per-gpu=2 --gpus-per-socket=1", "--gpus-per-socket"),
+        ("--ntasks-per-gpu=2 --ntasks-per-node=4", "--ntasks-per-node"),
+    ] {
+        let told =
+            format!("sbatch: fatal: {what} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU");
+        assert_eq!(refusal(line).lines(Command::Sbatch), [told], "{line}");
+    }
+}
+
 #[test]
 fn gpus_are_counted_by_what_they_are_asked_for() {
     let gpus = |line: &str| request(&submit(line), 0).gpus.clone().unwrap();
@@ -130,6 +211,7 @@ fn gpus_are_counted_by_what_they_are_asked_for() {
     assert_eq!(gpus("--gres=gpu"), Gpus { count: 1, per: Per::Node, model: None });
     assert_eq!(request(&submit("--gres=none"), 0).gpus, None);
     assert_eq!(request(&submit("--gpus-per-task=2 --cpus-per-gpu=3"), 0).cpus_per_task, 6);
+    assert_eq!(gpus("--gpus=a100:2,a100:1"), Gpus { count: 3, per: Per::Request, model: Some("a100".into()) });
     let shared = request(&submit("-n2 -G 1 --cpus-per-gpu=3"), 0).cpus_per_task;
     assert_eq!(shared, 2, "tasks share the CPUs of their GPUs, and none gets less than its part");
     assert_eq!(rejected("--gres=craynetwork:1"), Rejection::Gres);
@@ -217,6 +299,16 @@ fn options_without_effect_are_told() {
     assert_eq!(told("-k"), ["sbatch: warning: --no-kill is kept and shown, but has no effect here"]);
     assert!(told("--contiguous --tmp=1G --switches=1").is_empty());
     assert!(told("--kill-on-invalid-dep=yes --no-kill=off --mincpus=2").is_empty());
+    for option in ["tres-bind=gres/gpu:none", "gpu-freq=low", "cpu-freq=low", "gres-flags=enforce-binding"] {
+        let name = option.split('=').next().unwrap_or_default();
+        let line = format!("sbatch: warning: --{name} is kept and shown, but has no effect here");
+        assert_eq!(told(&format!("--{option}")), [line], "{option}");
+    }
+    assert!(told("--gres-flags=disable-binding -B 2 --threads-per-core=1").is_empty());
+    let verbose = "sbatch: warning: verbose of --gpu-bind is kept and shown, but has no effect here";
+    assert_eq!(told("--gpu-bind=verbose,single:2"), [verbose]);
+    let cores = "sbatch: warning: the number of cores in --extra-node-info is kept and shown, but has no effect here";
+    assert_eq!(told("-B 2:4:1"), [cores]);
     assert!(submit("--kill-on-invalid-dep=yes").cancelled_if_never_met);
     assert!(!submit("--kill-on-invalid-dep=no").cancelled_if_never_met);
 }

@@ -609,6 +609,57 @@ fn sacctmgr_takes_a_deed_a_kind_and_pairs() {
     assert_eq!(refusal(parse("frobnicate user")), error("invalid keyword: frobnicate"));
 }
 
+/// SL-L-02: what `sacctmgr` takes has an effect, and everything else is refused.
+#[test]
+fn nothing_is_ignored_by_sacctmgr() {
+    let parse = |text: &str| sacctmgr::parse(&split(text));
+    let told = |text: &str| refusal(parse(text)).0;
+    let shown = run(parse("-Q --json show assoc tree onlydefaults"));
+    assert!(shown.quiet && shown.tree && shown.only_defaults);
+    assert_eq!(shown.data, Some(DataFormat::Json));
+    assert_eq!(told("-r add user bob account=test"), "Can't run this command in readonly mode.");
+    assert!(parse("-r show user").is_ok());
+    for verb in ["dump", "load", "archive", "clear", "shutdown"] {
+        assert!(told(&format!("{verb} file")).contains("accounts are part of the scheduler's log"), "{verb}");
+    }
+    for line in ["show user foo=bar", "show event maxcpus=4", "show txn start=today", "show qos set priority=1"] {
+        assert!(told(line).starts_with(" Unknown condition: "), "{line}");
+    }
+    for line in [
+        "show user ann withassoc cluster=alpha adminlevel=none",
+        "list accounts names=test parent=root",
+        "show events nodes=n1 start=2026-01-01",
+        "show tres id=1",
+        "show assoc where acct=test users=ann",
+    ] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+}
+
+/// SL-C-38: a step's time limit is set, raised and lowered; nothing else of a step changes.
+#[test]
+fn the_time_limit_of_a_step_is_changed() {
+    use muster_slurm::queries::steps::step_limit;
+    let limit = |pairs: &str, now| step_limit(&update(&format!("update stepid=7.0 {pairs}")), now);
+    assert_eq!(limit("timelimit=2", None), Ok(Some(120)));
+    assert_eq!(limit("timelimit=+2", Some(60)), Ok(Some(180)));
+    assert_eq!(limit("timelimit-=1", Some(180)), Ok(Some(120)));
+    assert_eq!([limit("timelimit=UNLIMITED", Some(60)), limit("timelimit=-1", Some(600))], [Ok(None), Ok(None)]);
+    for (pairs, now) in [("timelimit=+2", None), ("timelimit-=2", Some(120)), ("", Some(60))] {
+        assert!(limit(pairs, now).is_err(), "{pairs}");
+    }
+    assert!(refusal(scontrol::parse(&split("update stepid=7.0 name=x"))).0.starts_with("Update of this parameter"));
+}
+
+/// SL-C-38: a reason alone is one for nodes that are out of service.
+#[test]
+fn nodes_are_given_reasons_alone() {
+    use muster_slurm::queries::nodes::node_reason;
+    let reason = |text: &str| node_reason(&update(&format!("update nodename=n1 {text}")));
+    assert_eq!(reason("reason=disk").as_deref(), Some("disk"));
+    assert_eq!([reason("state=resume"), reason("reason=")], [None, None]);
+}
+
 proptest! {
     /// No command line makes a command panic, and a refusal has a message and a status.
     #[test]
@@ -657,28 +708,57 @@ fn the_lines_of_a_shell_are_commands() {
 /// SL-C-38: partitions are queues.
 #[test]
 fn partitions_are_made_and_changed_as_queues() {
-    use muster_schemas::cluster::QueueSpec;
-    use muster_slurm::queries::partitions::queue_change;
-    let before: QueueSpec = serde_json::from_value(json!({ "name": "p2", "nodes": ["n1", "n2"] })).expect("a queue");
+    use muster_schemas::cluster::{MakesWay, QueueSpec, WayOut};
+    use muster_slurm::queries::partitions::{PartitionChange, queue_change};
+    let before: QueueSpec = serde_json::from_value(json!({
+        "name": "p2", "nodes": ["n1", "n2"], "max_walltime_seconds": 3600, "makes_way": { "by": "cancel", "grace_seconds": 5 },
+    }))
+    .expect("a queue");
     let is_node = |name: &str| ["n1", "n2", "n3"].contains(&name);
     let change = |text: &str| {
         let update = update(text);
         let Subject::Partition(name) = update.subject.clone() else { panic!("{text}") };
-        queue_change(&update, &name, Some(&before), is_node)
+        queue_change(&update, &name, Some(&before), true, is_node)
     };
-    let (queue, is_default) =
-        change("create partition=p2 nodes=n[1-2] maxtime=2:00:00 defaulttime=30 default=yes prioritytier=5 state=up")
-            .expect("a partition");
-    assert!(is_default && queue.enabled == Some(true) && queue.started == Some(true));
-    assert_eq!((queue.name.as_str(), queue.nodes), ("p2", Some(vec!["n1".to_owned(), "n2".to_owned()])));
+    let after = |text: &str| change(&format!("update partitionname=p2 {text}")).expect(text);
+    let made = after("nodes=n[1-3] maxtime=2:00:00 defaulttime=30 default=yes prioritytier=5 state=up");
+    let queue = made.named(Some(&before)).expect("it loses nothing");
+    assert!(made.is_default && (queue.enabled, queue.started) == (None, None), "it was up before");
+    assert_eq!(queue.nodes, Some(["n1", "n2", "n3"].map(str::to_owned).to_vec()));
     assert_eq!((queue.max_walltime_seconds, queue.default_walltime_seconds), (Some(7200), Some(1800)));
     assert_eq!(queue.priority, Some(5));
-    let nodes = |text: &str| change(text).expect("a change").0.nodes;
-    assert_eq!(nodes("update partitionname=p2 nodes+=n3"), Some(["n1", "n2", "n3"].map(str::to_owned).to_vec()));
-    assert_eq!(nodes("update partitionname=p2 nodes-=n1"), Some(vec!["n2".to_owned()]));
-    assert_eq!(nodes("update partitionname=p2 nodes=ALL"), Some(Vec::new()));
-    assert!(change("create partition p2 hidden=no minnodes=0").is_ok());
-    for wrong in ["nodes=n9", "nodes-=n1,n2", "maxtime=unlimited", "hidden=yes", "default=perhaps", "maxnodes=2"] {
+    let nodes = |text: &str| after(text).queue.nodes;
+    assert_eq!(nodes("nodes+=n3"), ["n1", "n2", "n3"]);
+    assert_eq!(nodes("nodes-=n1"), ["n2"]);
+    assert_eq!(nodes("nodes=ALL"), [""; 0]);
+    let none = PartitionChange { queue: before.clone(), is_default: false, class: None };
+    assert_eq!(after("hidden=no minnodes=0 allowgroups=ALL lln=no defaulttime=NONE rootonly=no"), none);
+    let unlimited = after("maxtime=unlimited");
+    assert_eq!((unlimited.queue.max_walltime_seconds, unlimited.named(Some(&before))), (None, None));
+    let asked = after("maxnodes=4 minnodes=2 rootonly=yes").queue;
+    assert_eq!((asked.most_asked["nodes"], asked.least_asked["nodes"]), (4, 2));
+    assert_eq!(asked.users, ["root"]);
+    let preempted = |text: &str| after(text).queue.makes_way;
+    assert_eq!(preempted("preemptmode=requeue"), Some(MakesWay { by: WayOut::Requeue, grace_seconds: 5 }));
+    assert_eq!(preempted("gracetime=9 preemptmode=suspend"), Some(MakesWay { by: WayOut::Suspend, grace_seconds: 9 }));
+    assert_eq!(preempted("preemptmode=off"), None);
+    assert_eq!(
+        ["qos=long", "qos=", "state=up"].map(|text| after(text).class.map(|class| class.len())),
+        [Some(4), Some(0), None]
+    );
+    for wrong in [
+        "nodes=n9",
+        "nodes-=n1,n2",
+        "hidden=yes",
+        "default=perhaps",
+        "default=no",
+        "maxnodes=x",
+        "preemptmode=within",
+        "preemptmode=off gracetime=3",
+        "allowaccounts=a",
+        "lln=yes",
+        "topology=t",
+    ] {
         assert!(change(&format!("update partitionname=p2 {wrong}")).is_err(), "{wrong}");
     }
 }

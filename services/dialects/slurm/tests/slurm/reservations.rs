@@ -6,6 +6,7 @@ use muster_schemas::plan::{ReservationSpec, ReservedNodes};
 use muster_slurm::queries::{
     Failure,
     reservation::{Deleted, Known, changed, created, deleted},
+    reservation_flags::Flags,
     update::{Subject, create, update},
 };
 
@@ -94,8 +95,8 @@ fn what_a_new_reservation_lacks_is_told() {
             "Error creating the reservation: Invalid partition name specified",
         ),
         (
-            "starttime=now duration=1 nodes=nid1 users=root flags=daily",
-            "scontrol: error: muster has no reservations with the flag daily.  No reservation created.",
+            "starttime=now duration=1 nodes=nid1 users=root flags=magnetic",
+            "scontrol: error: muster has no reservations with the flag magnetic.  No reservation created.",
         ),
     ] {
         let failure = made(&format!("reservation {text}")).expect_err(text);
@@ -137,6 +138,57 @@ fn only_what_is_named_of_a_reservation_changes() {
     let refused = after("starttime+=5").expect_err("a time is no list");
     let text = "scontrol: error: The +=/-= notation is not supported when updating StartTime.  No reservation update.";
     assert_eq!(refused.lines, [text]);
+}
+
+/// SL-C-38: flags are kept and shown, and those that repeat a reservation do so.
+#[test]
+fn flags_of_reservations_are_kept_or_refused() {
+    let base = "reservation reservationname=r1 starttime=now duration=10 users=root";
+    let made = |more: &str| made(&format!("{base} {more}"));
+    let shown = |spec: &ReservationSpec| Flags::of(spec).shown();
+    let spec = made("nodes=nid1 flags=maint,ignore_jobs,daily").expect("made");
+    assert_eq!((shown(&spec).as_str(), spec.repeats_after_seconds), ("MAINT,IGNORE_JOBS,DAILY,SPEC_NODES", 86_400));
+    assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
+    assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
+    assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
+    let after = |text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| changed(&update, &spec, known))
+    };
+    let kept = after("duration=20").expect("changed");
+    assert_eq!((shown(&kept), kept.repeats_after_seconds), (shown(&spec), 86_400), "what is not named stays");
+    assert_eq!(shown(&after("flags-=daily,maint").expect("changed")), "IGNORE_JOBS,SPEC_NODES");
+    assert_eq!(shown(&after("flags=-daily flags+=weekly").expect("changed")), "MAINT,IGNORE_JOBS,WEEKLY,SPEC_NODES");
+    assert!(after("flags+=weekly").is_err(), "it has one period");
+    let own = ReservationSpec { repeats_after_seconds: 7_200, attributes: Default::default(), ..spec.clone() };
+    let update = update(&split("reservationname=r1 flags=maint")).expect("an update");
+    let changed = with_known(|known| changed(&update, &own, known)).expect("changed");
+    assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
+    for (more, text) in [
+        ("nodes=nid1 flags=flex", "the flag flex"),
+        ("nodes=nid1 flags=overlap", "the flag overlap"),
+        ("nodes=nid1 flags=purge_comp=5:00", "the flag purge_comp=5:00"),
+        ("nodes=nid1 flags=hourly,daily", "Only one"),
+        ("nodes=nid1 flags=part_nodes", "Part_Nodes flag requires"),
+        ("nodes=nid1 features=knl", "Features count only"),
+        ("nodes=nid1 nodecnt=2", "not both"),
+    ] {
+        let failure = made(more).expect_err(more);
+        assert!(failure.lines.concat().contains(text), "{more}: {failure:?}");
+    }
+}
+
+/// SL-C-38: other nodes are no longer all of a partition.
+#[test]
+fn a_reservation_of_a_partition_is_one_as_long_as_it_has_its_nodes() {
+    let base = "reservation reservationname=r1 starttime=now duration=10 users=root";
+    let whole = made(&format!("{base} nodes=ALL partition=p2 flags=part_nodes,maint")).expect("made");
+    let of_whole = |text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| Flags::of(&changed(&update, &whole, known).expect("changed")).shown())
+    };
+    assert_eq!(of_whole("flags=-maint"), "SPEC_NODES,PART_NODES");
+    assert_eq!(of_whole("nodes=nid3"), "MAINT,SPEC_NODES", "it is no longer all of the partition");
 }
 
 /// SL-C-33

@@ -3,7 +3,7 @@
 use crate::support::{ago, assert_lines, clock, detailed, records, run, running, sources, view};
 use muster_schemas::{
     job::JobState,
-    views::{JobView, LicenceView, NodeView, QueueView},
+    views::{JobView, LicenceView, NodeView, QueueView, ReservationView},
 };
 use muster_slurm::{
     job_id::StepName,
@@ -270,7 +270,7 @@ fn a_partition_is_shown_with_its_nodes_and_sums() {
         Partition::of(&view)
     };
     let p2 = queue(json!({ "name": "p2", "max_walltime_seconds": 3600, "nodes": names }), false);
-    let shown = scontrol::partition(&p2, &nodes, Lines::One);
+    let shown = scontrol::partition(&p2, None, &nodes, Lines::One);
     assert_eq!(shown.lines().count(), 1);
     let beginning = "PartitionName=p2 AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A \
                      DefaultTime=NONE ";
@@ -286,8 +286,52 @@ fn a_partition_is_shown_with_its_nodes_and_sums() {
         rest = &rest[place..];
     }
     let debug = queue(json!({ "name": "debug", "default_walltime_seconds": 1800 }), true);
-    let shown = scontrol::partition(&debug, &nodes, Lines::One);
+    let shown = scontrol::partition(&debug, None, &nodes, Lines::One);
     assert!(shown.contains(" Default=YES ") && shown.contains(" MaxTime=UNLIMITED "), "{shown}");
+}
+
+/// SL-C-33: `-d` tells what a job has on each node.
+#[test]
+fn what_a_job_has_on_each_node_is_shown_in_detail() {
+    let shown = scontrol::job_in_detail(&job_1()[1], Lines::Several, &clock());
+    assert!(shown.contains("\n   JOB_GRES=(null)\n     Nodes=nid00002 CPU_IDs=0-1 Mem="), "{shown}");
+    assert!(shown.contains("\n     Nodes=nid00003 CPU_IDs=0-1 Mem="), "{shown}");
+    assert!(!scontrol::job(&job_1()[1], Lines::Several, &clock()).contains("CPU_IDs"));
+}
+
+/// SL-A-11: partitions, reservations, steps and licences as data for programs, in Slurm's shape.
+#[test]
+fn what_is_no_job_is_shown_as_data_too() {
+    let nodes = [NodeRecord::of(&node(json!({})), NodeFacts::default(), clock().now)];
+    let queue = json!({ "spec": { "name": "p2", "priority": 3, "max_walltime_seconds": 3600, "nodes": ["nid00001"],
+        "most_asked": { "nodes": 4 }, "makes_way": { "by": "cancel", "grace_seconds": 9 } }, "default": false,
+        "queued": 0, "held": 0, "running": 0 });
+    let partition = Partition::of(&serde_json::from_value::<QueueView>(queue).expect("a queue"));
+    let data = scontrol::partition_data(&partition, Some("long"), &nodes);
+    assert_eq!((&data["name"], &data["nodes"]["configured"]), (&json!("p2"), &json!("nid00001")));
+    assert_eq!(data["maximums"]["time"], json!({ "set": true, "infinite": false, "number": 60 }));
+    assert_eq!(data["maximums"]["nodes"]["number"], json!(4));
+    assert_eq!(data["defaults"]["time"], json!({ "set": false, "infinite": false, "number": 0 }));
+    assert_eq!((&data["priority"]["tier"], &data["grace_time"]), (&json!(3), &json!(9)));
+    assert_eq!((&data["qos"]["assigned"], &data["partition"]["state"]), (&json!("long"), &json!(["UP"])));
+    let view: ReservationView = serde_json::from_value(json!({
+        "spec": { "name": "r1", "start": ago(60), "end": ago(-540), "nodes": { "named": ["nid00001"] }, "users": ["ann"],
+            "repeats_after_seconds": 86_400, "attributes": { "slurm.flags": "MAINT" } },
+        "nodes": ["nid00001"], "begun": true,
+    }))
+    .expect("a reservation");
+    let data = scontrol::reservation_data(&view, 4);
+    assert_eq!((&data["name"], &data["core_count"], &data["users"]), (&json!("r1"), &json!(4), &json!("ann")));
+    assert_eq!(data["flags"], json!(["MAINT", "DAILY", "SPEC_NODES"]));
+    assert_eq!(data["start_time"]["number"], json!(ago(60).unix_seconds()));
+    let mut step = StepRecord::of_job(&job_1()[0], StepName::Number(0), "sleep");
+    step.limit_seconds = Some(61);
+    let data = scontrol::step_data(&step, "alpha", &clock());
+    assert_eq!((&data["id"], &data["time"]["limit"]["number"]), (&json!("1+0.0"), &json!(2)));
+    assert_eq!((&data["state"], &data["user"]), (&json!(["RUNNING"]), &json!("root")));
+    let licence = LicenceView { name: "ansys".into(), total: 5, used: 2 };
+    assert_eq!(scontrol::licence_data(&licence, &clock())["Free"], json!(3));
+    assert_eq!(scontrol::ping_data("h", false, 9)["pinged"], json!("DOWN"));
 }
 
 /// SL-C-34

@@ -14,11 +14,12 @@ use muster_schemas::{
 use muster_slurm::{
     show::{
         columns::ListStyle,
-        sacctmgr::{self, Account, Cluster, Listed as _, User},
+        sacctmgr::{self, Account, AsData as _, Cluster, Listed as _, User},
         sdiag::{Diagnosis, Passes, sdiag},
     },
     words::State,
 };
+use serde_json::{Value, json};
 
 /// SL-P-06
 #[test]
@@ -217,4 +218,54 @@ fn changes_of_accounts_are_transactions() {
     let listed = sacctmgr::list(&rows, "time,action,actor,where", &bars, true, &clock()).unwrap();
     assert_eq!(listed, "2026-11-20T08:19:55|Add Users|root|ann\n");
     assert!(sacctmgr::transactions("{}").is_empty());
+}
+
+/// SL-A-11, SL-L-02: accounts, users, associations, QOS and clusters as data for programs, in Slurm's shape.
+#[test]
+fn accounts_are_shown_as_data_too() {
+    let page = page();
+    let with = sacctmgr::associations(&page, "alpha");
+    let accounts: Vec<Value> = sacctmgr::accounts(&page).iter().map(|row| row.data(&with)).collect();
+    let root = accounts.iter().find(|row| row["name"] == "root").expect("the root account");
+    assert_eq!(root["associations"].as_array().map(Vec::len), Some(2), "the account, and root in it");
+    assert_eq!(sacctmgr::accounts(&page)[0].data(&[])["associations"], json!([]), "only if they are asked for");
+    let users: Vec<Value> =
+        sacctmgr::users(&page, &ClusterSettings::default()).iter().map(|row| row.data(&[])).collect();
+    let root = users.iter().find(|row| row["name"] == "root").expect("the user root");
+    assert_eq!(root["administrator_level"], json!(["Administrator"]));
+    let limits = UseLimits {
+        each_job: JobBounds { walltime_seconds: Some(7200), ..JobBounds::default() },
+        together: Bounds { cores: Some(8), memory_bytes: Some(3 << 20), ..Bounds::default() },
+        ..UseLimits::default()
+    };
+    let class = ClassSpec { name: "long".into(), priority: 7, cancels_preempted: true, limits, ..ClassSpec::default() };
+    let data = sacctmgr::Qos(class).data(&[]);
+    assert_eq!((&data["name"], &data["priority"]["number"]), (&json!("long"), &json!(7)));
+    assert_eq!(data["limits"]["max"]["wall_clock"]["per"]["job"]["number"], json!(120));
+    let total =
+        json!([{ "type": "cpu", "name": "", "id": 1, "count": 8 }, { "type": "mem", "name": "", "id": 2, "count": 3 }]);
+    assert_eq!((&data["limits"]["max"]["tres"]["total"], &data["preempt"]["mode"]), (&total, &json!(["CANCEL"])));
+    let association = with.iter().find(|one| one.spec.of.user.is_none()).expect("an account").data(&[]);
+    assert_eq!((&association["cluster"], &association["user"]), (&json!("alpha"), &json!("")));
+    assert_eq!(association["max"]["jobs"]["active"], json!({ "set": false, "infinite": true, "number": 0 }));
+    let cluster = Cluster { name: "alpha".into(), host: "h".into(), port: 6817 }.data(&[]);
+    assert_eq!(cluster["controller"], json!({ "host": "h", "port": 6817 }));
+    assert_eq!((sacctmgr::TRES[0].data(&[])["type"].clone(), sacctmgr::Tres::LIST), (json!("cpu"), "TRES"));
+}
+
+/// SL-L-02: `tree` indents accounts below those above them, and users below their accounts.
+#[test]
+fn a_tree_indents_accounts() {
+    let page = page();
+    let mut rows = sacctmgr::associations(&page, "alpha");
+    sacctmgr::indent(&mut rows, &page);
+    let style = ListStyle::Separated { by: "|".to_owned(), ends: false };
+    let shown = sacctmgr::list(&rows, "account,user", &style, true, &clock()).expect("known columns");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(&lines[..2], ["root|", " root|root"]);
+    for account in &page.accounts {
+        let depth = 1 + usize::from(account.parent.is_some());
+        let line = format!("{:depth$}{}|", "", account.name);
+        assert!(lines.contains(&line.as_str()), "{line}: {lines:?}");
+    }
 }

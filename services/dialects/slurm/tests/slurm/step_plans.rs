@@ -363,6 +363,18 @@ fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     let per_task = gpus_of("x", &of_job);
     assert_eq!(per_task, (some(1, Per::Task, None), Some(GpuBinding::PerTask(1))), "this is about tasks");
     assert_eq!(gpus_of("--gres=gpu:2 x", &of_job).0, some(2, Per::Node, None), "the line goes first");
+    let told = |line: &str| planned(&job(vec![component(1, 1, &[4])]), line).unwrap_err();
+    let wrong = "srun: error: Unable to create step for job 1: Invalid generic resource (gres) specification";
+    for line in ["--gpus=3 --gpus-per-task=2 a", "-n3 --gpus=4 --gpus-per-task=2 a", "--gpus=2 --gpus-per-node=4 a"] {
+        assert_eq!(told(line), [wrong], "{line}");
+    }
+    assert_eq!(told("--gpus=a100:1,v100:1 a").len(), 2);
+    assert_eq!(
+        told("--ntasks-per-gpu=2 --gpus-per-task=1 a"),
+        ["srun: fatal: --gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"]
+    );
+    let four = planned(&job(vec![component(1, 1, &[4])]), "--gpus=4 --gpus-per-task=1 a").unwrap();
+    assert_eq!(four.world.tasks.len(), 4, "as many tasks as the GPUs say");
     assert_eq!(
         planned(&job(vec![component(1, 1, &[4])]), "--gpu-bind=single:x a").unwrap_err(),
         ["srun: error: Invalid --gpu-bind argument: single:x"]

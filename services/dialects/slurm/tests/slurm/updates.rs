@@ -126,6 +126,29 @@ fn nice_lowers_the_priority_of_a_job_that_waits() {
     assert_eq!(changed(job, "nice=7").map(|update| update.change.priority), Ok(None));
 }
 
+/// SL-C-36: the end of a running job is another way to write its time limit.
+#[test]
+fn a_running_job_ends_when_it_is_told_to() {
+    let job = || running("7", 60, &["n1"], json!({ "walltime_seconds": 600 }));
+    let changed_to =
+        |pairs: &str| changed(job(), pairs).map(|update| (update.change.walltime_seconds, update.needs_operator));
+    assert_eq!(changed_to("endtime=now+120"), Ok((Some(180), false)));
+    assert_eq!(changed_to("endtime=now+1200"), Ok((Some(1260), true)));
+    assert!(changed_to("endtime=now-5").is_err(), "it has passed");
+    let failure = changed(view(json!({})), "endtime=now+120").expect_err("it waits");
+    assert_eq!(failure.lines, ["Job is not running for job 7"]);
+}
+
+/// SL-C-36: an administrator's comment takes an operator, and a list of partitions is for submissions.
+#[test]
+fn comments_of_administrators_are_theirs_and_partitions_are_named_one_by_one() {
+    let update = waiting("admincomment=checked extra=x");
+    assert!(update.needs_operator && !waiting("extra=x").needs_operator);
+    assert_eq!(update.attributes, [("admin-comment", "checked".to_owned()), ("extra", "x".to_owned())].into());
+    let failure = changed(view(json!({})), "partition=a,b").expect_err("two partitions");
+    assert_eq!(failure.lines, ["Invalid Partition value: a,b", "Request aborted"]);
+}
+
 /// SL-C-36: attributes shown as they were written are shown as they are written now.
 #[test]
 fn a_request_that_changes_is_shown_as_it_is_written() {
@@ -170,6 +193,7 @@ fn values_that_do_not_fit_are_told_and_nothing_is_changed() {
 fn every_key_that_is_known_has_an_effect() {
     for (key, value) in [
         ("Account", "a"),
+        ("AdminComment", "a"),
         ("ArrayTaskThrottle", "2"),
         ("Comment", "c"),
         ("Contiguous", "1"),
@@ -178,6 +202,7 @@ fn every_key_that_is_known_has_an_effect() {
         ("Dependency", "afterok:5"),
         ("EligibleTime", "now+60"),
         ("ExcNodeList", "n1"),
+        ("Extra", "e"),
         ("Features", "f"),
         ("Gres", "gpu:1"),
         ("JobName", "j"),

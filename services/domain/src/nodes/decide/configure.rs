@@ -157,6 +157,9 @@ fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
     queue.route.as_deref().map_or(Ok(()), |route| validate_route(&queue.name, route))?;
     validate_asked(queue)?;
     queue.walltime_increases.as_ref().map_or(Ok(()), walltimes::validate::increases)?;
+    if let Some(way) = &queue.makes_way {
+        validate::number("queue.makes_way.grace_seconds", u64::from(way.grace_seconds), 0, 86_400)?;
+    }
     match (queue.default_walltime_seconds, queue.max_walltime_seconds) {
         (Some(default), Some(longest)) if default > longest => Err(invalid(format!(
             "queue `{}`: default_walltime_seconds {default} is more than max_walltime_seconds {longest}",

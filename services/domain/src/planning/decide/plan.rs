@@ -23,7 +23,7 @@ use muster_schemas::{
     job::WaitReason,
     plan::{
         BackfillPass, ComponentMode, MOST_USERS_OF_CYCLE, PlanChange, PlanCycle, PlanRecord, PlannedSlot,
-        PredictedStart, ProposedPlan, RefusedChange, RoutePromise, StartFacts, UserUsage,
+        PredictedStart, ProposedPlan, QueueLift, RefusedChange, RoutePromise, StartFacts, UserUsage,
     },
     resources::{NodeShare, Placement},
 };
@@ -49,6 +49,8 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         is_ordered,
         moves,
         promised,
+        lifted,
+        units,
         cycle,
         ..
     } = proposed;
@@ -109,11 +111,13 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         external,
         promised: promised.map(|promised| plan.kept_promises(promised)).filter(|all| *all != state.route_promises()),
         cycle: cycle.map(|cycle| Box::new(noted(state, *cycle, &plan, started as u64))),
+        lifted: lifted.map(|lifted| plan.kept_lifts(lifted)).filter(|all| !is_known(state.lifted_hours(), all)),
+        units: units.into_iter().filter(|given| plan.started.contains(&given.job)).collect(),
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
     let has_usage = record.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
-    if !says_nothing || record.promised.is_some() || has_usage || !events.is_empty() {
+    if !says_nothing || record.promised.is_some() || record.lifted.is_some() || has_usage || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
@@ -131,6 +135,10 @@ fn noted(state: &State, cycle: PlanCycle, plan: &Plan, started: u64) -> PlanCycl
     let usage = cycle.usage.is_some().then(used);
     let (number, epoch) = (plan.pass, plan.epoch);
     PlanCycle { number, epoch, started, reasons, usage, policy: cut(cycle.policy), ..cycle }
+}
+
+fn is_known(known: &BTreeMap<String, Timestamp>, lifted: &[QueueLift]) -> bool {
+    known.len() == lifted.len() && lifted.iter().all(|lift| known.get(&lift.queue) == Some(&lift.until))
 }
 
 /// Maximum number of reasons of a cycle.
@@ -314,6 +322,12 @@ impl<'a> Plan<'a> {
     /// The promises to jobs that still wait after this plan.
     fn kept_promises(&self, promised: Vec<RoutePromise>) -> Vec<RoutePromise> {
         promised.into_iter().filter(|promise| self.waiting(promise.job).is_some()).take(MOST_PROMISES).collect()
+    }
+
+    /// The lifted rules of queues that there are.
+    fn kept_lifts(&self, lifted: Vec<QueueLift>) -> Vec<QueueLift> {
+        let known = lifted.into_iter().filter(|lift| self.state.queue(&lift.queue).is_some());
+        known.take(MOST_PROMISES).collect()
     }
 
     /// The number of a new run; a job with kept resources keeps the number assigned with them.
@@ -511,6 +525,7 @@ impl<'a> Plan<'a> {
 
     fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
         let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
-        self.waiting(predicted.job).is_some_and(|job| job.gates_open() && !known(&job))
+        let may_be_foreseen = |job: &&Job| job.gates_open() || job.awaits().is_some();
+        self.waiting(predicted.job).is_some_and(|job| may_be_foreseen(&job) && !known(&job))
     }
 }

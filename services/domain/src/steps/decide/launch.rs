@@ -173,6 +173,20 @@ fn signal_script(access: &Access, id: JobId, signal: u8) -> Result<Decision, Ref
     Ok(Decision::done(vec![event]))
 }
 
+/// Gives a running step another time limit, which its job's limit still cuts off.
+pub(crate) fn set_walltime(
+    access: &Access,
+    job: JobId,
+    step: StepId,
+    walltime_seconds: Option<u64>,
+) -> Result<Decision, Refusal> {
+    walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    let (run, step_now) = launched(access, job, step, None)?;
+    let is_news = step_now.walltime_seconds != walltime_seconds;
+    let event = Event::StepWalltimeSet { job, run: run.id, step, walltime_seconds };
+    Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
+}
+
 pub(crate) fn end(
     access: &Access,
     job: JobId,

@@ -18,6 +18,13 @@ pub type LeftOut = (&'static str, &'static str);
 /// Looks at what the output of a job says: the place of its script, the script, and the output.
 pub type JobCheck = fn(&str, &str, &str);
 
+/// The beginnings of lines by which a block is the script of a job.
+const DIRECTIVES: [&str; 4] = ["\n#SBATCH ", "\n#MUSTER ", "\n#PBS ", "\n#OAR "];
+/// `oarsub` does not wait, and runs only what can be executed.
+const BY_OARSUB: &str = "chmod +x block.sh; \
+    job=$(oarsub -O block.out -E block.out -S ./block.sh | sed -n s/^OAR_JOB_ID=//p); \
+    until oarstat -s -j $job | grep -q 'Terminated\\|Error'; do sleep 0.02; done; oarstat -s -j $job | grep -q Terminated";
+
 /// Longer than anything a test waits for on a working machine.
 const LOOKING: Duration = Duration::from_secs(60);
 
@@ -133,7 +140,7 @@ impl Chapter {
     fn execute(&self, line: usize, language: &str, text: &str) {
         let place = format!("{}:{line}", self.file);
         match language {
-            "sh" if text.contains("\n#SBATCH ") || text.contains("\n#MUSTER ") => self.submit(&place, text),
+            "sh" if DIRECTIVES.iter().any(|directive| text.contains(directive)) => self.submit(&place, text),
             "sh" => {
                 // A line that opens a loop or a function includes all of its body.
                 let opens = |line: &&str| line.ends_with('{') || line.ends_with("do");
@@ -165,8 +172,14 @@ impl Chapter {
     /// Submits a script, and waits for its end.
     fn submit(&self, place: &str, script: &str) {
         self.system.write("block.sh", &self.here(script));
-        let submit = if script.contains("\n#SBATCH ") { "sbatch" } else { "muster submit" };
-        self.succeeds(place, &format!("{submit} --wait -o block.out block.sh || {{ cat block.out; exit 1; }}"));
+        let submit = match () {
+            () if script.contains("\n#PBS ") => "qsub -W block=true -j oe -o block.out block.sh",
+            () if script.contains("\n#OAR ") => BY_OARSUB,
+            () if script.contains("\n#SBATCH ") => "sbatch --wait -o block.out block.sh",
+            () => "muster submit --wait -o block.out block.sh",
+        };
+        // Some append to it.
+        self.succeeds(place, &format!("rm -f block.out; {submit} || {{ cat block.out; exit 1; }}"));
         if let Some(check) = self.job_check {
             check(place, script, &self.system.read("block.out"));
         }

@@ -44,6 +44,9 @@ fn the_page_on_mpi_is_true() {
         .with("--mpi=pmix -N 2 -n 4 ./hello", "--mpi=pmix -N 2 -n 4 ./hello.openmpi")
         // Open MPI starts nothing as root unless it is told to.
         .with("mpirun ./solver", "mpirun.openmpi --allow-run-as-root ./solver.openmpi")
+        .with("mpirun --map-by", "mpirun.openmpi --allow-run-as-root --map-by")
+        .with("mpirun --bind-to", "mpirun.openmpi --allow-run-as-root --bind-to")
+        .with("none ./hybrid", "none ./hybrid.openmpi")
         .with_links()
         .checking_jobs(is_one_world);
     for name in ["hello", "solver", "hybrid", "first", "second"] {
@@ -52,26 +55,45 @@ fn the_page_on_mpi_is_true() {
             chapter.script(&format!("{name}{suffix}"), &lines);
         }
     }
+    let launcher = "mpirun.openmpi --allow-run-as-root ./solver.openmpi";
+    chapter.system.write(
+        "mpi.xml",
+        &format!(
+            "<Job MinCores='4' MaxCores='4'><Tasks><Task MinCores='4' MaxCores='4' StdOutFilePath='solver.out'\n  \
+             CommandLine='{launcher} input.dat'/></Tasks></Job>\n"
+        ),
+    );
     chapter.follow();
+    // The command for HPC Pack's job does not wait.
+    chapter.system.wait_until("all jobs have ended", || {
+        chapter.system.json(&["jobs", "--json"])["jobs"].as_array().is_some_and(Vec::is_empty)
+    });
+    is_world("docs/mpi.md, mpi.xml", 4, &chapter.system.read("solver.out"));
+}
+
+/// There is a process of each rank.
+fn is_world(place: &str, size: u32, said: &str) {
+    let ranks: BTreeSet<&str> = said.lines().filter_map(|line| line.split(" on ").next()).collect();
+    for rank in 0..size {
+        let wanted = format!("rank {rank} of {size}");
+        assert!(ranks.contains(wanted.as_str()), "{place}: there is no {wanted}:\n{said}");
+    }
 }
 
 /// The processes that a script starts are one world, and have the GPUs that it asks for.
 fn is_one_world(place: &str, script: &str, said: &str) {
-    let ranks: BTreeSet<&str> = said.lines().filter_map(|line| line.split(" on ").next()).collect();
     let size = match script {
         _ if script.contains("./solver") => 8,
         _ if script.contains("./hybrid") => 4,
         _ => 1,
     };
-    for rank in 0..size {
-        let wanted = format!("rank {rank} of {size}");
-        assert!(ranks.contains(wanted.as_str()), "{place}: there is no {wanted}:\n{said}");
-    }
+    is_world(place, size, said);
     let mut gpus: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("GPUs ")).collect();
     gpus.sort_unstable();
     let expected: &[&str] = match script {
         _ if script.contains("--gpus-per-task") => &["0", "0", "1", "1", "2", "2", "3", "3"],
         _ if script.contains("./second") => &["0,1", "2,3"],
+        _ if script.contains("ngpus=4") => &["0,1,2,3"; 8],
         _ => &[],
     };
     assert_eq!(gpus, expected, "{place}:\n{said}");

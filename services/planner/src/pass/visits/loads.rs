@@ -7,7 +7,7 @@ use super::{
 use crate::{class::Class, engine::Engine, model::NodeLoads, queue::Place};
 use muster_schemas::{
     NodeId,
-    policy::Turns,
+    policy::{Turns, routes::Routes},
     resources::{Placement, Request, Sharing},
 };
 use std::collections::HashMap;
@@ -21,9 +21,15 @@ impl Engine {
         self.loads = loads;
     }
 
-    /// Whether the policy chooses nodes by their load at some time.
+    /// Whether the policy chooses nodes by their load at some time, or starts nothing on busy machines.
     pub fn chooses_by_load(&self) -> bool {
-        self.policy.turns.as_deref().is_some_and(|turns| turns.loads.is_some())
+        let waits_for_load = |routes: &Routes| {
+            routes.load.is_some_and(|band| band.percent.is_some() || band.high_system_percent.is_some())
+        };
+        self.policy
+            .turns
+            .as_deref()
+            .is_some_and(|turns| turns.loads.is_some() || turns.routes.as_deref().is_some_and(waits_for_load))
     }
 
     /// The nodes among which the rules of this cycle choose by load; `None` if they do not.

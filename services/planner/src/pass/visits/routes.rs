@@ -17,7 +17,7 @@ use crate::{
 use books::{Books, Counted};
 use hours::{Clock, Length};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     policy::{
         Turns,
         routes::{INTERACTIVE, JobStanding, Routes, Target, TargetHours},
@@ -412,17 +412,22 @@ impl Engine {
         let early = walk.routes.hours.as_ref().and_then(|rules| rules.early_end);
         let Some(early) = early.filter(|_| walk.hours().is_usual(cycle.now)) else { return false };
         let Some(until) = walk.hours().other_from(cycle.now) else { return false };
-        let seconds =
-            |from, until: muster_schemas::Timestamp| u64::try_from(until.micros_since(from)).unwrap_or(0) / 1_000_000;
-        if u64::try_from(until.micros_since(cycle.now)).unwrap_or(0) > early.within_seconds.saturating_mul(1_000_000) {
+        let micros = |seconds: u64| i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+        if until.micros_since(cycle.now) > micros(early.within_seconds) {
+            cycle.wake_at(until.plus_micros(-micros(early.within_seconds)));
             return false;
         }
-        let is_idle = |queue: &&String| {
-            let since = self.conditions.idle_since.get(*queue);
-            walk.books.queue(queue).jobs == 0
-                && since.is_some_and(|since| seconds(*since, cycle.now) > early.idle_seconds)
+        // From the first moment on at which it has been idle for longer.
+        let idle_from = |queue: &String| {
+            let since = self.conditions.idle_since.get(queue).filter(|_| walk.books.queue(queue).jobs == 0);
+            since.map(|since| since.plus_micros(micros(early.idle_seconds).saturating_add(1)))
         };
-        let lifted: Vec<String> = walk.shut_by_hours.iter().filter(is_idle).cloned().collect();
+        let waits: Vec<(&String, Timestamp)> =
+            walk.shut_by_hours.iter().filter_map(|queue| Some((queue, idle_from(queue)?))).collect();
+        // A moment that has come wakes nobody.
+        waits.iter().for_each(|(_, from)| cycle.wake_at(*from));
+        let lifted: Vec<String> =
+            waits.iter().filter(|(_, from)| *from <= cycle.now).map(|(queue, _)| (*queue).clone()).collect();
         let has_any = !lifted.is_empty();
         cycle.plan.routed.lifted.extend(lifted.into_iter().map(|queue| (queue, until)));
         has_any

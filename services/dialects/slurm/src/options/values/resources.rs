@@ -5,6 +5,18 @@ use std::collections::BTreeMap;
 
 /// GPUs, `[TYPE:]N[,...]`: the number, and the model if there is only one.
 pub fn gpus(text: &str) -> Option<(u32, Option<String>)> {
+    let (total, models) = parts(text)?;
+    let [model] = models[..] else { return Some((total, None)) };
+    Some((total, model.map(str::to_owned)))
+}
+
+/// Whether a number of GPUs is one of several models, or of one and of any.
+pub fn names_several_models(text: &str) -> bool {
+    parts(text).is_some_and(|(_, models)| models.len() > 1)
+}
+
+/// The sum of a number of GPUs, and its models, each once.
+fn parts(text: &str) -> Option<(u32, Vec<Option<&str>>)> {
     let mut total: u32 = 0;
     let mut models = Vec::new();
     for part in text.split(',') {
@@ -16,10 +28,11 @@ pub fn gpus(text: &str) -> Option<(u32, Option<String>)> {
             return None;
         }
         total = total.checked_add(amount)?;
-        models.push(model);
+        if !models.contains(&model) {
+            models.push(model);
+        }
     }
-    let [model] = models[..] else { return Some((total, None)) };
-    Some((total, model.map(str::to_owned)))
+    Some((total, models))
 }
 
 /// One generic resource of `--gres`.

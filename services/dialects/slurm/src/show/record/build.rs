@@ -1,10 +1,11 @@
 //! Makes records from the core's views.
 
-use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, Person, RequestRecord};
+use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, NodePart, Person, RequestRecord};
 use crate::{
     attributes::{self, Attributes},
     duration,
     job_id::{component_number, component_set},
+    size::MEGABYTE,
     words::{ExitCode, State, ended_reason, waiting_reason},
 };
 use muster_schemas::{
@@ -248,6 +249,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         suspended_since: None,
         nodes: view.nodes,
         node_count: view.node_count,
+        parts: Vec::new(),
         tasks: view.tasks,
         cpus: view.cores,
         gpus: 0,
@@ -298,9 +300,19 @@ fn refine(record: &mut JobRecord, component: &Component, parts: &[&RunNodeView])
     if !parts.is_empty() {
         let names: BTreeSet<&str> = parts.iter().map(|part| part.node.as_str()).collect();
         record.nodes = parts.iter().map(|part| part.node.clone()).collect();
+        record.parts = parts.iter().map(|part| node_part(part)).collect();
         record.node_count = u32::try_from(names.len()).unwrap_or(u32::MAX);
         record.tasks = parts.iter().map(|part| part.tasks).sum();
         record.cpus = parts.iter().map(|part| part.cores.len()).sum();
+    }
+}
+
+fn node_part(part: &RunNodeView) -> NodePart {
+    NodePart {
+        node: part.node.clone(),
+        cores: part.cores.clone(),
+        gpus: part.gpus.clone(),
+        megabytes: part.memory_bytes / MEGABYTE,
     }
 }
 

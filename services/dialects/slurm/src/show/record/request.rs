@@ -84,6 +84,8 @@ impl RequestRecord {
         stderr: String::new(),
         stdin: String::new(),
         comment: None,
+        admin_comment: None,
+        extra: None,
         wckey: None,
         network: None,
         burst_buffer: None,
@@ -147,6 +149,8 @@ impl RequestRecord {
             stderr,
             stdin,
             comment: own(of_component::COMMENT),
+            admin_comment: own(of_component::ADMIN_COMMENT),
+            extra: own(of_component::EXTRA),
             wckey: own(of_component::WCKEY),
             network: own(of_component::NETWORK),
             burst_buffer: own(of_component::BURST_BUFFER),
@@ -309,7 +313,8 @@ fn dependencies(
 fn dependency(dependency: &Dependency, standing: &str) -> Option<String> {
     let kind = match dependency.kind {
         DependencyKind::Started => "after",
-        DependencyKind::Ended => "afterany",
+        // Slurm has no word for an end that is not the failure of a program.
+        DependencyKind::Ended | DependencyKind::NotFailed => "afterany",
         DependencyKind::Succeeded => "afterok",
         DependencyKind::Failed => "afternotok",
         DependencyKind::SameIndexSucceeded => "aftercorr",

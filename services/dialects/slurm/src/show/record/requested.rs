@@ -70,6 +70,10 @@ pub struct RequestRecord {
     pub stdin: String,
     /// Its owner's comment.
     pub comment: Option<String>,
+    /// An administrator's comment.
+    pub admin_comment: Option<String>,
+    /// Any further text.
+    pub extra: Option<String>,
     /// A key for accounting.
     pub wckey: Option<String>,
     /// A network.

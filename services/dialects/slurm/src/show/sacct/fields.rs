@@ -22,7 +22,9 @@ macro_rules! field {
 /// The columns of jobs and steps.
 pub static FIELDS: &[Field<Row>] = &[
     field!("Account", 10, |row, _, out| out.push_str(row.job.account.as_deref().unwrap_or_default())),
-    field!("AdminComment", 19, nothing),
+    field!("AdminComment", 19, |row, _, out| of_job(row, out, |out| {
+        text(row.job.request().admin_comment.as_deref(), out);
+    })),
     field!("AllocCPUS", 10, |row, _, out| put(row.cpus(), out)),
     field!("AllocNodes", 10, |row, _, out| put(allocated_nodes(row), out)),
     field!("AllocTRES", 10, |row, _, out| allocated_tres(row, out)),
@@ -50,6 +52,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("Eligible", 19, |row, clock, out| moment(row.job.eligible, "Unknown", clock, out)),
     field!("End", 19, |row, clock, out| moment(row.ended(), "Unknown", clock, out)),
     field!("ExitCode", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.exit, |step| step.exit), out)),
+    field!("Extra", 19, |row, _, out| of_job(row, out, |out| text(row.job.request().extra.as_deref(), out))),
     field!("FailedNode", 20, |row, _, out| of_job(row, out, |out| text(row.failed_node.as_deref(), out))),
     field!("Flags", 20, |row, _, out| of_job(row, out, |out| {
         let words: Vec<&str> = row.flags.iter().map(|flag| flag.word()).collect();

@@ -5,7 +5,7 @@ use crate::{
     hostlist,
     show::{
         Clock,
-        data::{Asker, exit_code, limit, number, seconds, tres},
+        data::{Asker, counted, exit_code, limit, number, seconds, tres},
         record::{ArrayTasks, JobRecord, MinMemory},
         step::StepRecord,
         tres::megabytes_of,
@@ -67,7 +67,8 @@ fn job(row: &Row, clock: &Clock) -> Value {
             "job_offset": number(job.het.as_ref().map(|het| het.offset.into())),
         },
         "array": array(job),
-        "comment": { "administrator": "", "job": text(&request.comment), "system": "" },
+        "comment": { "administrator": text(&request.admin_comment), "job": text(&request.comment), "system": "" },
+        "extra": text(&request.extra),
         "constraints": text(&request.features),
         "container": text(&request.container),
         "licenses": text(&request.licences),
@@ -148,6 +149,24 @@ fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
             "total": cpu_time(row.usage.cpu_time_micros),
             "user": cpu_time(row.usage.user_time_micros()),
         },
-        "tres": { "allocated": tres(step.cpus, None, step.nodes.len() as u64, 0) },
+        "tres": {
+            // What was used is called so there; what was written is not measured.
+            "requested": { "max": [], "min": [], "average": used(row, step.tasks.max(1).into()), "total": used(row, 1) },
+            "consumed": { "max": [], "min": [], "average": [], "total": [] },
+            "allocated": counted(
+                Some(step.cpus),
+                None,
+                Some(step.nodes.len() as u64),
+                (step.gpus > 0).then_some(step.gpus),
+            ),
+        },
     })
+}
+
+/// The processor time in milliseconds and the memory in bytes that a line used, divided by its tasks.
+fn used(row: &Row, tasks: u64) -> Value {
+    json!([
+        { "type": "cpu", "name": "", "id": 1, "count": row.usage.cpu_time_micros / 1_000 / tasks },
+        { "type": "mem", "name": "", "id": 2, "count": row.usage.peak_memory_bytes / tasks },
+    ])
 }

@@ -5,7 +5,7 @@ use crate::{
     duration, hostlist,
     show::{
         Clock,
-        record::{ArrayPlace, JobRecord, MinMemory, write_tasks},
+        record::{ArrayPlace, JobRecord, MinMemory, NodePart, write_tasks},
         tres,
     },
     size::{self, Units},
@@ -13,12 +13,21 @@ use crate::{
 
 /// The record of a job, a component, a task or the rest of an array.
 pub fn job(job: &JobRecord, lines: Lines, clock: &Clock) -> String {
+    written(job, lines, clock, false)
+}
+
+/// The same with what it has on each node (`-d`).
+pub fn job_in_detail(job: &JobRecord, lines: Lines, clock: &Clock) -> String {
+    written(job, lines, clock, true)
+}
+
+fn written(job: &JobRecord, lines: Lines, clock: &Clock, is_detailed: bool) -> String {
     let mut record = Record::new(lines);
     identity(&mut record, job);
     standing(&mut record, job, clock);
     times(&mut record, job, clock);
     place(&mut record, job);
-    size(&mut record, job);
+    size(&mut record, job, is_detailed);
     files(&mut record, job);
     record.end()
 }
@@ -124,7 +133,7 @@ fn place(record: &mut Record, job: &JobRecord) {
 }
 
 /// The system has no data about the layout of the hardware, so these values are constant (D-13).
-fn size(record: &mut Record, job: &JobRecord) {
+fn size(record: &mut Record, job: &JobRecord, is_detailed: bool) {
     let request = job.request();
     let nodes = match request.max_nodes {
         most if job.state.is_pending() && most > job.node_count => format!("{}-{most}", job.node_count),
@@ -143,6 +152,9 @@ fn size(record: &mut Record, job: &JobRecord) {
         .pair("Socks/Node", "*")
         .pair("NtasksPerN:B:S:C", format_args!("{}:0:*:*", request.tasks_per_node))
         .pair("CoreSpec", "*");
+    if is_detailed {
+        on_each_node(record, job);
+    }
     let least_cpus = request.cpus_per_task.saturating_mul(request.tasks_per_node.max(1));
     record.line().pair("MinCPUsNode", least_cpus.max(request.min_cpus));
     match request.memory {
@@ -168,6 +180,24 @@ fn size(record: &mut Record, job: &JobRecord) {
         .pair("Network", or_null(request.network.as_deref()));
 }
 
+fn on_each_node(record: &mut Record, job: &JobRecord) {
+    let gpus = |part: &NodePart| match part.gpus.is_empty() {
+        true => String::new(),
+        false => format!("gpu:{}(IDX:{})", part.gpus.len(), part.gpus),
+    };
+    let all: u64 = job.parts.iter().map(|part| part.gpus.len()).sum();
+    record.line().pair("JOB_GRES", if all == 0 { "(null)".to_owned() } else { format!("gpu:{all}") });
+    let indented = if record.lines == Lines::Several { "  Nodes" } else { "Nodes" };
+    for part in &job.parts {
+        record
+            .line()
+            .pair(indented, &part.node)
+            .pair("CPU_IDs", &part.cores)
+            .pair("Mem", part.megabytes)
+            .pair("GRES", gpus(part));
+    }
+}
+
 fn files(record: &mut Record, job: &JobRecord) {
     let request = job.request();
     if let Some(image) = &request.container {
@@ -175,8 +205,9 @@ fn files(record: &mut Record, job: &JobRecord) {
     }
     record.line().pair("Command", or_null(request.command.as_deref()));
     record.line().pair("WorkDir", or_null(Some(&request.work_dir)));
-    if let Some(comment) = &request.comment {
-        record.line().pair("Comment", comment);
+    let texts = [("AdminComment", &request.admin_comment), ("Comment", &request.comment), ("Extra", &request.extra)];
+    for (key, text) in texts.into_iter().filter_map(|(key, text)| Some((key, text.as_ref()?))) {
+        record.line().pair(key, text);
     }
     if let Some(directives) = &request.burst_buffer {
         record.line().pair("BurstBuffer", directives);

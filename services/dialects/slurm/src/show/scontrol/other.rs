@@ -52,7 +52,7 @@ pub fn associations(users: &[UserSpec], associations: &[Association], classes: &
         out.push_str(&format!("UserName={} DefAccount={} DefWckey=\n", user.name, user.default_account));
     }
     out.push_str("\nAssociation Records\n\n");
-    for Association { cluster, parent, spec } in associations {
+    for Association { cluster, parent, spec, .. } in associations {
         let (user, partition) = (spec.of.user.as_deref(), spec.of.queue.as_deref());
         out.push_str(&format!(
             "ClusterName={cluster} Account={} UserName={} Partition={}\n    ParentAccount={parent}\n",

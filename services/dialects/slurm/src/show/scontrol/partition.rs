@@ -3,17 +3,26 @@
 use super::{Lines, Record, limit, moment, or_null};
 use crate::{
     duration, hostlist,
+    queries::reservation_flags::Flags,
     show::{
         Clock,
+        data::partition_state,
         sinfo::{NodeRecord, Partition},
         tres,
     },
 };
 use muster_schemas::views::{LicenceView, ReservationView};
 
-/// The record of a partition; `nodes` are those of the cluster.
-pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a NodeRecord>, lines: Lines) -> String {
+/// The record of a partition with this QOS; `nodes` are those of the cluster.
+pub fn partition<'a>(
+    partition: &Partition,
+    class: Option<&str>,
+    nodes: impl IntoIterator<Item = &'a NodeRecord>,
+    lines: Lines,
+) -> String {
     let spec = &partition.spec;
+    let [least_nodes, most_nodes] = partition.nodes_asked();
+    let most_nodes = most_nodes.map_or_else(|| "UNLIMITED".to_owned(), |most| most.to_string());
     let own: Vec<&NodeRecord> = nodes.into_iter().filter(|node| partition.has(node)).collect();
     let cpus: u64 = own.iter().map(|node| u64::from(node.cpus)).sum();
     let megabytes: u64 = own.iter().map(|node| node.megabytes).sum();
@@ -27,19 +36,19 @@ pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a 
         .line()
         .pair("AllocNodes", "ALL")
         .pair("Default", if partition.is_default { "YES" } else { "NO" })
-        .pair("QoS", "N/A");
+        .pair("QoS", class.unwrap_or("N/A"));
     record
         .line()
         .pair("DefaultTime", default_time)
         .pair("DisableRootJobs", "NO")
         .pair("ExclusiveUser", "NO")
-        .pair("GraceTime", 0)
+        .pair("GraceTime", spec.makes_way.map_or(0, |way| way.grace_seconds))
         .pair("Hidden", "NO");
     record
         .line()
-        .pair("MaxNodes", "UNLIMITED")
+        .pair("MaxNodes", most_nodes)
         .pair("MaxTime", limit(spec.max_walltime_seconds))
-        .pair("MinNodes", 0)
+        .pair("MinNodes", least_nodes.unwrap_or(0))
         .pair("LLN", "NO")
         .pair("MaxCPUsPerNode", "UNLIMITED");
     record.line().pair("Nodes", or_null(Some(&hostlist::compress_sorted(&names))));
@@ -47,13 +56,13 @@ pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a 
         .line()
         .pair("PriorityJobFactor", 1)
         .pair("PriorityTier", spec.priority)
-        .pair("RootOnly", "NO")
+        .pair("RootOnly", if partition.is_root_only() { "YES" } else { "NO" })
         .pair("ReqResv", "NO")
         .pair("OverSubscribe", "NO");
-    record.line().pair("OverTimeLimit", "NONE").pair("PreemptMode", "OFF");
+    record.line().pair("OverTimeLimit", "NONE").pair("PreemptMode", partition.preempt_mode());
     record
         .line()
-        .pair("State", state(partition))
+        .pair("State", partition_state(partition.available()))
         .pair("TotalCPUs", cpus)
         .pair("TotalNodes", own.len())
         .pair("SelectTypeParameters", "NONE");
@@ -62,15 +71,6 @@ pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a 
     let (size, gpus) = (tres::of_node(cpus, megabytes), tres::gpus(gpus));
     record.line().pair("TRES", format_args!("{size},node={},billing={cpus}{gpus}", own.len()));
     record.end()
-}
-
-fn state(partition: &Partition) -> &'static str {
-    match partition.available() {
-        "up" => "UP",
-        "down" => "DOWN",
-        "drain" => "DRAIN",
-        _ => "INACTIVE",
-    }
 }
 
 /// The records of licences.
@@ -111,7 +111,7 @@ pub fn reservation(view: &ReservationView, cores: u64, lines: Lines, clock: &Clo
         .pair("CoreCnt", cores)
         .pair("Features", "(null)")
         .pair("PartitionName", "(null)")
-        .pair("Flags", "SPEC_NODES");
+        .pair("Flags", Flags::of(spec).shown());
     record.line().pair("TRES", format_args!("cpu={cores}"));
     record
         .line()

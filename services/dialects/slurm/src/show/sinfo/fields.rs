@@ -64,16 +64,25 @@ pub static FIELDS: &[Field<Group>] = &[
         None => out.push_str("n/a"),
     }),
     field!('m', &["memory"], "MEMORY", |group, _, out| size(group, |node| node.megabytes, out)),
-    field!('M', &["preemptmode"], "PREEMPT_MODE", |_, _, out| out.push_str("OFF")),
+    field!('M', &["preemptmode"], "PREEMPT_MODE", |group, _, out| out.push_str(group.partition.preempt_mode())),
     field!('n', &["nodehost"], "HOSTNAMES", |group, _, out| first_name(group, out)),
     field!('N', &["nodelist"], "NODELIST", |group, _, out| out.push_str(&node_list(group))),
     field!('o', &["nodeaddr"], "NODE_ADDR", |group, _, out| first_name(group, out)),
     field!('O', &["cpusload"], "CPU_LOAD", |group, _, out| loads(group, out)),
     field!('p', &["prioritytier"], "PRIO_TIER", |group, _, out| put(group.partition.spec.priority, out)),
     field!('P', &["partition"], "PARTITION", |group, _, out| out.push_str(&group.partition.starred())),
-    field!('r', &["root"], "ROOT", |_, _, out| out.push_str("no")),
+    field!('r', &["root"], "ROOT", |group, _, out| {
+        out.push_str(if group.partition.is_root_only() { "yes" } else { "no" });
+    }),
     field!('R', &["partitionname"], "PARTITION", |group, _, out| out.push_str(&group.partition.name)),
-    field!('s', &["size"], "JOB_SIZE", |_, _, out| out.push_str("1-infinite")),
+    field!('s', &["size"], "JOB_SIZE", |group, _, out| {
+        let [least, most] = group.partition.nodes_asked();
+        put(format_args!("{}-", least.unwrap_or(1).max(1)), out);
+        match most {
+            Some(most) => put(most, out),
+            None => out.push_str("infinite"),
+        }
+    }),
     field!('S', &["allocnodes"], "ALLOCNODES", |_, _, out| out.push_str("all")),
     field!('t', &["statecompact"], "STATE", |group, _, out| {
         out.push_str(&group.state().map_or_else(|| "n/a".to_owned(), |state| state.short()));

@@ -2,10 +2,14 @@
 
 use super::{Arrangement, NodeRecord, Overview};
 use crate::{
+    queries::partitions,
     show::{Clock, columns::Layout},
     words::{NodeBase, NodeState},
 };
-use muster_schemas::{cluster::QueueSpec, views::QueueView};
+use muster_schemas::{
+    cluster::{MakesWay, QueueSpec, WayOut},
+    views::QueueView,
+};
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
@@ -42,6 +46,26 @@ impl Partition {
             (true, false) => "down",
             (false, true) => "drain",
             (false, false) => "inact",
+        }
+    }
+
+    /// Whether only root can submit to it.
+    pub fn is_root_only(&self) -> bool {
+        partitions::is_root_only(&self.spec)
+    }
+
+    /// The fewest and the most nodes that its jobs can ask for.
+    pub fn nodes_asked(&self) -> [Option<u64>; 2] {
+        [&self.spec.least_asked, &self.spec.most_asked].map(|limits| limits.get(partitions::NODES).copied())
+    }
+
+    /// What happens to its running jobs when those of a partition with a higher priority need their place.
+    pub const fn preempt_mode(&self) -> &'static str {
+        match self.spec.makes_way {
+            None => "OFF",
+            Some(MakesWay { by: WayOut::Requeue, .. }) => "REQUEUE",
+            Some(MakesWay { by: WayOut::Cancel, .. }) => "CANCEL",
+            Some(MakesWay { by: WayOut::Suspend, .. }) => "SUSPEND",
         }
     }
 

@@ -113,7 +113,9 @@ pub static FIELDS: &[Field<JobRecord>] = &[
         None => out.push_str("N/A"),
     }),
     field!(&["accruetime"], "ACCRUE_TIME", |job, clock, out| moment(job.eligible, "N/A", clock, out)),
-    field!(&["admin_comment"], "ADMIN_COMMENT", null),
+    detail!(&["admin_comment"], "ADMIN_COMMENT", |job, _, out| {
+        or_null(job.request().admin_comment.as_deref(), out);
+    }),
     detail!(&["allocnodes"], "ALLOC_NODES", |job, _, out| or_null(job.request().submit_host.as_deref(), out)),
     detail!(&["allocsid"], "ALLOC_SID", |job, _, out| {
         out.push_str(job.request().submit_session.as_deref().unwrap_or("0"));

@@ -122,6 +122,8 @@ fn request(job: &JobRecord) -> Value {
         "network": text(&request.network),
         "burst_buffer": text(&request.burst_buffer),
         "comment": text(&request.comment),
+        "admin_comment": text(&request.admin_comment),
+        "extra": text(&request.extra),
         "wckey": text(&request.wckey),
         "command": text(&request.command),
         "current_working_directory": request.work_dir,

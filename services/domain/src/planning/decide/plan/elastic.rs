@@ -70,7 +70,7 @@ impl<'a> Plan<'a> {
         }
         let job = self.startable(id)?;
         let makes_way =
-            |victim: &JobId| self.state.job(*victim).is_some_and(|victim| self.state.accounts().makes_way(victim, job));
+            |victim: &JobId| self.state.job(*victim).is_some_and(|victim| self.state.makes_way(victim, job));
         if !self.state.scheduling().makes_way_for(job.tasks.is_some()) && !victims.iter().all(makes_way) {
             return Err("jobs do not make way for it here".into());
         }

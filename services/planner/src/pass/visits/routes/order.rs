@@ -161,7 +161,7 @@ mod tests {
     /// PBS-P-09: the pointer wraps at the end, and stays on the next owner when one has no job left.
     #[test]
     fn owners_take_turns() {
-        let rule = Owners { short_seconds: 1200, short_charge: 1, charge: 10, left_after_day_millionths: None };
+        let rule = Owners { short_seconds: 1200, short_charge: 1, charge: 10, ..Owners::default() };
         let jobs = vec![job(1, "ann", 1, 9999), job(2, "ann", 1, 60), job(3, "ann", 1, 60), job(4, "bob", 1, 9999)];
         let of = |ann, bob| {
             let usage = [((1, "ann".into()), ann), ((1, "bob".into()), bob)].into();

@@ -1,0 +1,98 @@
+//! The flags of reservations (SL-C-38): those that have an effect here, and how they are kept.
+
+use muster_schemas::plan::{ReservationSpec, ReservedNodes};
+use std::collections::BTreeSet;
+
+/// The attribute of a reservation that keeps its flags.
+const KEPT: &str = "slurm.flags";
+
+/// The flags that a reservation can have, in the order in which they are shown. Their effects:
+/// its nodes are shown in maintenance; jobs on its nodes do not keep it from being made; it begins again after an hour,
+/// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition.
+const KNOWN: [&str; 9] =
+    ["MAINT", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKLY", "SPEC_NODES", "ANY_NODES", "STATIC_ALLOC", PART_NODES];
+
+/// The flag of a reservation that has all nodes of a partition.
+pub(super) const PART_NODES: &str = "PART_NODES";
+
+/// How long after its beginning a reservation with a flag begins again.
+const PERIODS: [(&str, u64); 3] = [("HOURLY", 3_600), ("DAILY", 86_400), ("WEEKLY", 604_800)];
+
+/// The flags of a reservation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flags(BTreeSet<&'static str>);
+
+/// Why flags are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlagFault {
+    /// Reservations cannot have this one.
+    Unknown(String),
+    /// A reservation has one period at most.
+    TwoPeriods,
+}
+
+impl Flags {
+    /// Those of a reservation.
+    pub fn of(spec: &ReservationSpec) -> Self {
+        let kept = spec.attributes.get(KEPT).map_or("", String::as_str);
+        let mut flags: BTreeSet<&'static str> = kept.split(',').filter_map(known).collect();
+        flags
+            .extend(PERIODS.iter().filter(|(_, seconds)| *seconds == spec.repeats_after_seconds).map(|(flag, _)| flag));
+        flags.extend(matches!(spec.nodes, ReservedNodes::Named(_)).then_some("SPEC_NODES"));
+        Self(flags)
+    }
+
+    /// Adds the flags of a list, and removes those with a `-` before the name, or all of them if they are taken away.
+    pub(super) fn change(&mut self, list: &str, are_taken: bool) -> Result<(), FlagFault> {
+        for word in super::words(list) {
+            let (name, is_taken) = match word.strip_prefix('-') {
+                Some(name) => (name, true),
+                None => (word.trim_start_matches('+'), are_taken),
+            };
+            let flag = known(name).ok_or_else(|| FlagFault::Unknown(name.to_owned()))?;
+            if is_taken {
+                self.0.remove(flag)
+            } else {
+                self.0.insert(flag)
+            };
+        }
+        let periods = PERIODS.iter().filter(|(flag, _)| self.has(flag)).count();
+        if periods > 1 { Err(FlagFault::TwoPeriods) } else { Ok(()) }
+    }
+
+    /// Whether it has a flag, by its name in capitals.
+    pub fn has(&self, flag: &str) -> bool {
+        self.0.contains(flag)
+    }
+
+    /// Takes a flag away, by its name in capitals.
+    pub(super) fn remove(&mut self, flag: &str) {
+        self.0.remove(flag);
+    }
+
+    /// Gives them to a reservation.
+    pub(super) fn give(&self, spec: &mut ReservationSpec) {
+        let period = PERIODS.iter().find(|(flag, _)| self.has(flag)).map(|(_, seconds)| *seconds);
+        let had_period = PERIODS.iter().any(|(_, seconds)| *seconds == spec.repeats_after_seconds);
+        // One that was made to begin again after another time keeps it.
+        if period.is_some() || had_period {
+            spec.repeats_after_seconds = period.unwrap_or(0);
+        }
+        let is_told = |flag: &&&str| **flag == "SPEC_NODES" || PERIODS.iter().any(|(known, _)| known == *flag);
+        let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
+        spec.attributes.remove(KEPT);
+        spec.attributes.extend((!kept.is_empty()).then(|| (KEPT.to_owned(), kept.join(","))));
+    }
+
+    /// As they are shown: `MAINT,IGNORE_JOBS,SPEC_NODES`.
+    pub fn shown(&self) -> String {
+        let list: Vec<&str> = KNOWN.into_iter().filter(|flag| self.has(flag)).collect();
+        list.join(",")
+    }
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    // A plural is usual, and so are names without the line.
+    let plain = |text: &str| text.trim_end_matches(['s', 'S']).replace('_', "").to_ascii_uppercase();
+    KNOWN.into_iter().find(|flag| plain(flag) == plain(name))
+}
