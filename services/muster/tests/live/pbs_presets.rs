@@ -4,7 +4,6 @@ use crate::{
     slurm::Site,
     system::{Output, System},
 };
-use nix::sys::signal::Signal;
 
 /// A cluster with these queues that follows a preset.
 fn site(preset: &str, queues: &[&str], files: &[(&str, &str)]) -> Site {
