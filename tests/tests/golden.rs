@@ -13,6 +13,7 @@ use muster_bus::{LedgerClient, LocalBus};
 use muster_domain::State;
 use muster_executor::{
     ContainmentMode, RunKey,
+    cleaning::Cleaning,
     containment::Hierarchies,
     identity::Identity,
     journal::Journal,
@@ -55,7 +56,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The simulated history: jobs with several components, filters, tasks, faults.
 const SEED: u64 = 7;
-const OPTIONS: Options = Options { nodes: 3, users: 2, troubled_seconds: 6, runners: 1, components: true };
+const OPTIONS: Options =
+    Options { nodes: 3, users: 2, troubled_seconds: 6, runners: 1, components: true, hostile_script: false };
 /// The length of a window of the books.
 const WINDOW_SECONDS: u64 = 86_400;
 const CLUSTER: &str = "cluster of the golden spool";
@@ -127,6 +129,7 @@ fn step_order() -> SpooledOrder {
         gpus: Vec::new(),
         container_runtime: RuntimeChoice::Auto,
         site: None,
+        cleaning: Cleaning::default(),
     }
 }
 

@@ -114,7 +114,7 @@ pub fn group_name(gid: u32) -> Option<String> {
     numbered("group", gid, parse, is_it).map(|(name, _)| name)
 }
 
-/// The number of the group with a name.
+/// The number of the group with a name. It is for services too, which ask again however late `getent` was before.
 ///
 /// # Errors
 /// `getent` cannot be started, or does not answer in time.
@@ -128,7 +128,7 @@ pub fn group_number(name: &str) -> io::Result<Option<u32>> {
     if found.is_some() || is_number(name) {
         return Ok(found.map(|(_, number)| number));
     }
-    Ok(find(&account("group", name)?, parse, |_| true).map(|(_, number)| number))
+    Ok(find(&getent("group", name, LIMIT)?, parse, |_| true).map(|(_, number)| number))
 }
 
 /// The entry with a number, from the file or else from `getent`.

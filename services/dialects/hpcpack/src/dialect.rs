@@ -3,7 +3,7 @@
 use crate::NAME;
 use muster_dialect::Dialect;
 use muster_schemas::node::LaunchOrder;
-use std::iter::repeat_n;
+use std::{collections::BTreeSet, iter::repeat_n};
 
 /// The variable with the cores of a task on each of its nodes: `NODE:CORES,...`.
 const CORES: &str = "MUSTER_TASK_CORES";
@@ -20,10 +20,13 @@ impl Dialect for HpcPack {
         NAME
     }
 
-    /// A line for each core of the task, for launchers of parallel programs.
+    /// A line for each core of the task, for launchers of parallel programs. The owner of a step can set the variable to
+    /// anything: names that are not of the order's nodes are left out.
     fn node_file(&self, order: &LaunchOrder) -> Option<(&'static str, String)> {
         let cores = order.environment.get(CORES).filter(|_| order.step.0 > 0)?;
+        let known: BTreeSet<&str> = order.nodes.iter().map(|node| node.name.as_str()).collect();
         let nodes = cores.split(',').filter_map(|node| node.rsplit_once(':'));
+        let nodes = nodes.filter(|(node, _)| known.contains(node));
         let lines = nodes.flat_map(|(node, cores)| repeat_n(node, cores.parse().unwrap_or(0)));
         Some(("MUSTER_TASK_NODEFILE", lines.take(MOST_LINES).map(|node| format!("{node}\n")).collect()))
     }

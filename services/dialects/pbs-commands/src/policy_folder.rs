@@ -51,6 +51,8 @@ pub struct PolicyFolder {
     zone: TimeZone,
     /// What was put in force: the tables, and the hashes of their files.
     accepted: Option<(Tables, Vec<PolicySource>)>,
+    /// The preset for which its files had mistakes when they were last read.
+    refused: Option<Option<Preset>>,
     /// What presets have to know beside the files and the log.
     facts: Facts,
     /// The day of the last warning about its holidays.
@@ -71,6 +73,8 @@ pub enum Loaded {
 pub enum LoadError {
     /// The folder cannot be read.
     Folder(folder::FolderError),
+    /// Nobody can tell now which group has a name.
+    Group(String),
     /// The system gave no answer, or refused.
     Client(ClientError),
 }
@@ -79,6 +83,7 @@ impl std::fmt::Display for LoadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Folder(error) => write!(f, "{error}"),
+            Self::Group(why) => write!(f, "{why}"),
             Self::Client(error) => write!(f, "{error}"),
         }
     }
@@ -99,6 +104,7 @@ impl PolicyFolder {
             preset: None,
             zone: zone::of_process(),
             accepted: None,
+            refused: None,
             facts: Facts::default(),
             warned: None,
         }
@@ -132,6 +138,7 @@ impl PolicyFolder {
         self.put(&wanted)?;
         let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
         self.accepted = Some((tables, hashes));
+        self.refused = None;
         Ok(Loaded::InForce(warnings))
     }
 
@@ -141,18 +148,15 @@ impl PolicyFolder {
     }
 
     /// Makes the policy again for the present configuration and time, unless somebody has set another one. It reads the files only
-    /// if the server has another preset since.
+    /// if the server has another preset since, once, and returns what became of them then.
     ///
     /// # Errors
-    /// If the system does not answer.
-    pub fn renew(&mut self) -> Result<(), LoadError> {
-        let Some((tables, hashes)) = self.accepted.take() else { return Ok(()) };
+    /// If the system does not answer, or nobody can tell which group has a name. The policy in force stays.
+    pub fn renew(&mut self) -> Result<Option<Loaded>, LoadError> {
+        let Some((tables, hashes)) = self.accepted.take() else { return Ok(None) };
         let renewed = self.renewed(&tables, &hashes);
         self.accepted = Some((tables, hashes));
-        if renewed? {
-            self.load()?;
-        }
-        Ok(())
+        if renewed? { self.load().map(Some) } else { Ok(None) }
     }
 
     /// Whether its files are in force, or were until somebody set another policy.
@@ -174,7 +178,8 @@ impl PolicyFolder {
             return Ok(false);
         }
         let config = self.client.config(Moment::Now)?;
-        if self.preset_of(&config) != tables.preset.as_ref().map(|preset| preset.preset) {
+        let preset = self.preset_of(&config);
+        if preset != tables.preset.as_ref().map(|preset| preset.preset) && self.refused != Some(preset) {
             return Ok(true);
         }
         let wanted = self.policy(tables, hashes)?;
@@ -201,8 +206,8 @@ impl PolicyFolder {
         // The zone of the server counts more than that of this process (PBS-T-07).
         let zone = time_zone(&config.settings.attributes).unwrap_or_else(|| self.zone.clone());
         let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(zone);
-        let Some(preset) = &tables.preset else { return Ok(policy(tables, hashes, &config, &now)) };
-        let mut site = site(&config, &now);
+        let Some(preset) = &tables.preset else { return policy(tables, hashes, &config, &now) };
+        let mut site = site(&config, &now)?;
         let wrong = self.facts.tell(preset, &mut site);
         if !wrong.is_empty() {
             self.client.refuse_policy(CommandId::new_now(), &refusal(Some(preset.preset), hashes.to_vec(), wrong))?;
@@ -224,6 +229,7 @@ impl PolicyFolder {
         mistakes: Vec<String>,
     ) -> Result<Loaded, LoadError> {
         self.client.refuse_policy(CommandId::new_now(), &refusal(preset, sources, mistakes.clone()))?;
+        self.refused = Some(preset);
         Ok(Loaded::Refused(mistakes))
     }
 }
@@ -242,26 +248,35 @@ fn named(policy: Policy, preset: Option<Preset>, hashes: &[PolicySource]) -> Pol
 }
 
 /// The planner's policy for tables, a configuration and a time. Presets know of no outages and allocations then.
-pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, now: &Zoned) -> Policy {
+///
+/// # Errors
+/// Nobody can tell now which group a limit is for.
+pub fn policy(
+    tables: &Tables,
+    hashes: &[PolicySource],
+    config: &ClusterConfig,
+    now: &Zoned,
+) -> Result<Policy, LoadError> {
     let made = match &tables.preset {
         None => {
-            let server = limits(&config.settings.attributes);
-            engine::policy(tables, &server, &limits_of_queues(config), timeshared(tables, config), &range(now))
+            let server = limits(&config.settings.attributes)?;
+            engine::policy(tables, &server, &limits_of_queues(config)?, timeshared(tables, config), &range(now))
         }
-        Some(preset) => presets::policy(preset, tables, &site(config, now)),
+        Some(preset) => presets::policy(preset, tables, &site(config, now)?),
     };
-    named(made, tables.preset.as_ref().map(|preset| preset.preset), hashes)
+    Ok(named(made, tables.preset.as_ref().map(|preset| preset.preset), hashes))
 }
 
-fn site(config: &ClusterConfig, now: &Zoned) -> Site {
-    presets::site(config, limits(&config.settings.attributes), limits_of_queues(config), now.timestamp(), range(now))
+fn site(config: &ClusterConfig, now: &Zoned) -> Result<Site, LoadError> {
+    let (server, queues) = (limits(&config.settings.attributes)?, limits_of_queues(config)?);
+    Ok(presets::site(config, server, queues, now.timestamp(), range(now)))
 }
 
 /// The limits of all queues, in the order of their creation.
-fn limits_of_queues(config: &ClusterConfig) -> Vec<(String, Limits)> {
+fn limits_of_queues(config: &ClusterConfig) -> Result<Vec<(String, Limits)>, LoadError> {
     let mut queues: Vec<&QueueSpec> = config.queues.iter().collect();
     queues.sort_by_key(|queue| created(&queue.attributes));
-    queues.into_iter().map(|queue| (queue.name.clone(), limits_of_queue(queue))).collect()
+    queues.into_iter().map(|queue| Ok((queue.name.clone(), limits_of_queue(queue)?))).collect()
 }
 
 /// The timeshared nodes of the file `nodes` that the cluster has (PBS-L-01). The properties `ideal_load` and `max_load` of a
@@ -291,7 +306,10 @@ fn range(now: &Zoned) -> Range {
 }
 
 /// The limits among the attributes of the server or of a queue. What cannot be read is no limit: `qmgr` accepts none such.
-fn limits(attributes: &BTreeMap<String, String>) -> Limits {
+///
+/// # Errors
+/// Nobody can tell now which group one of them is for: without it the limit would be lifted.
+fn limits(attributes: &BTreeMap<String, String>) -> Result<Limits, LoadError> {
     let mut limits = Limits::default();
     for (name, resource, value) in limits_of(attributes) {
         match (name, resource) {
@@ -301,8 +319,7 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             ("max_run", Some(who)) => {
                 let of_user = who.strip_prefix("u:").and_then(|user| Some((user.to_owned(), value.parse().ok()?)));
                 limits.max_run_of_users.extend(of_user);
-                // A group that this host does not know has no jobs.
-                let group = who.strip_prefix("g:").and_then(|group| muster_names::group_number(group).ok().flatten());
+                let group = who.strip_prefix("g:").map(group_number).transpose()?.flatten();
                 limits.max_run_of_groups.extend(group.and_then(|group| Some((group, value.parse().ok()?))));
             }
             ("resources_available", Some(resource)) => {
@@ -314,16 +331,22 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
             _ => {}
         }
     }
-    limits
+    Ok(limits)
+}
+
+/// The number of a group. One that this host does not know has no jobs.
+fn group_number(group: &str) -> Result<Option<u32>, LoadError> {
+    let unknown = |error| LoadError::Group(format!("nobody can tell the number of group {group}: {error}"));
+    muster_names::group_number(group).map_err(unknown)
 }
 
 /// The limits of a queue. What a job may ask for at most is its capacity, too (PBS-Q-05).
-fn limits_of_queue(queue: &QueueSpec) -> Limits {
-    let mut limits = limits(&queue.attributes);
+fn limits_of_queue(queue: &QueueSpec) -> Result<Limits, LoadError> {
+    let mut limits = limits(&queue.attributes)?;
     let most = limits_of_jobs(queue, "resources_max").filter(|(resource, _)| *resource != "walltime");
     let most = most.filter_map(|(resource, value)| Some((resource.to_owned(), amount(resource, &value)?)));
     limits.resources_max.extend(most);
-    limits
+    Ok(limits)
 }
 
 fn hashes(digests: &[FileDigest]) -> Vec<PolicySource> {
@@ -352,8 +375,8 @@ pub(super) fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
             let text = format!("{} errors; the policy in force stays", mistakes.len());
             Err(Failure { text, status: POLICY_ERRORS })
         }
-        Err(LoadError::Folder(error)) => Err(Failure { text: error.to_string(), status: POLICY_ERRORS }),
         Err(LoadError::Client(error)) => Err(error.into()),
+        Err(error) => Err(Failure { text: error.to_string(), status: POLICY_ERRORS }),
     }
 }
 
@@ -390,9 +413,10 @@ mod tests {
             queue("aged", &[("pbs.created", "2"), ("pbs.resources_max.mem", "2gb")]),
             queue("first", &[("pbs.created", "1"), ("pbs.max_group_run", "5")]),
         ];
-        let made = policy(&tables, &hashes, &config, &at("2026-11-03T10:00:00[Europe/Berlin]"));
-        assert_eq!(made, policy(&tables, &hashes, &config, &at("2026-11-30T23:59:00[Europe/Berlin]")));
-        assert_ne!(made, policy(&tables, &hashes, &config, &at("2026-12-01T00:00:00[Europe/Berlin]")));
+        let made_at = |time: &str| policy(&tables, &hashes, &config, &at(time)).unwrap();
+        let made = made_at("2026-11-03T10:00:00[Europe/Berlin]");
+        assert_eq!(made, made_at("2026-11-30T23:59:00[Europe/Berlin]"));
+        assert_ne!(made, made_at("2026-12-01T00:00:00[Europe/Berlin]"));
         assert_eq!(made.faults(), []);
         assert_eq!(made.limits.len(), 3);
         let of_mem = made.limits.iter().find(|limit| limit.queue.as_deref() == Some("aged")).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::{
     copies,
+    decide::Access,
     dependencies::validate::dependencies,
     fixed,
     jobs::pulled,
@@ -120,6 +121,18 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> Result<(), Re
 /// The name of a dialect. Whether it exists is checked where the program is assembled.
 pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
     dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
+}
+
+/// How the last word of the name of an attribute begins that only operators set, as in `slurm.0.admin-comment`.
+const OF_OPERATORS: &str = "admin-";
+
+/// What an operator notes about a job is written by nobody else.
+pub(crate) fn attributes_of_operators(access: &Access, attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let is_of_operators = |name: &&String| name.rsplit('.').next().is_some_and(|word| word.starts_with(OF_OPERATORS));
+    match attributes.keys().find(is_of_operators) {
+        Some(name) => access.require_operator(&format!("set the attribute `{}`", shown(name))),
+        None => Ok(()),
+    }
 }
 
 /// Limits on the number of attributes and on their names.

@@ -167,9 +167,13 @@ pub(crate) fn set_closures(
 
 /// The effect of time on reservations and closures.
 pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
-    let reservations = state.index.reservations_due.iter().take_while(|(time, _)| *time <= now);
-    let mut events: Vec<Event> =
-        reservations.take(at_most).flat_map(|(_, name)| reservation_due(state, name, now)).collect();
+    let mut events = Vec::new();
+    let mut moved = Vec::new();
+    for (_, name) in state.index.reservations_due.iter().take_while(|(time, _)| *time <= now).take(at_most) {
+        if let Some(reservation) = state.reservation(name) {
+            events.extend(reservation_due(state, reservation, &mut moved, now));
+        }
+    }
     for (_, id) in state.index.closures_due.iter().take_while(|(time, _)| *time <= now).take(at_most) {
         let Some(node) = state.node(*id) else { continue };
         let left = node.closures.iter().filter(|closure| now < closure.until).cloned().collect();
@@ -181,15 +185,27 @@ pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
 /// The greatest number of times that a reservation is left out because others have its nodes, before it ends for good.
 const MOST_LEFT_OUT: u32 = 1_000;
 
-fn reservation_due(state: &State, name: &str, now: Timestamp) -> Vec<Event> {
-    let Some(reservation) = state.reservation(name) else { return Vec::new() };
-    let name = name.to_owned();
+/// A reservation with a new time, of which the state does not know yet.
+struct Moved<'a> {
+    start: Timestamp,
+    end: Timestamp,
+    nodes: &'a BTreeSet<NodeId>,
+}
+
+fn reservation_due<'a>(
+    state: &State,
+    reservation: &'a Reservation,
+    moved: &mut Vec<Moved<'a>>,
+    now: Timestamp,
+) -> Vec<Event> {
+    let name = reservation.spec.name.clone();
     if now < reservation.spec.end {
         return vec![Event::ReservationBegun { name }];
     }
-    let Some(next) = next_time(state, reservation, now) else {
+    let Some(next) = next_time(state, reservation, moved, now) else {
         return vec![Event::ReservationRemoved { name }];
     };
+    moved.push(Moved { start: next.start, end: next.end, nodes: &reservation.nodes });
     let is_by_count = matches!(next.nodes, ReservedNodes::Count { .. });
     let keeps: Vec<NodeId> = reservation.nodes.iter().copied().filter(|_| is_by_count).collect();
     let placed = (!keeps.is_empty()).then_some(Event::ReservationPlaced { name, nodes: keeps });
@@ -197,7 +213,13 @@ fn reservation_due(state: &State, name: &str, now: Timestamp) -> Vec<Event> {
 }
 
 /// The next time of a reservation that repeats, in which no other has any of its nodes; `None` if it does not repeat.
-fn next_time(state: &State, reservation: &Reservation, now: Timestamp) -> Option<ReservationSpec> {
+fn next_time(state: &State, reservation: &Reservation, moved: &[Moved<'_>], now: Timestamp) -> Option<ReservationSpec> {
+    let is_free = |spec: &ReservationSpec| {
+        let clashes = |other: &Moved<'_>| {
+            other.start < spec.end && spec.start < other.end && !other.nodes.is_disjoint(&reservation.nodes)
+        };
+        !moved.iter().any(clashes) && reservation.nodes.iter().all(|node| overlapping(state, spec, *node).is_none())
+    };
     let period = i64::try_from(reservation.spec.repeats_after_seconds).ok().filter(|period| *period > 0)?;
     let mut next = (*reservation.spec).clone();
     // After an absence of the ledger those that are over already are left out.
@@ -209,7 +231,7 @@ fn next_time(state: &State, reservation: &Reservation, now: Timestamp) -> Option
         if next.end >= Timestamp::MAX {
             return None;
         }
-        if reservation.nodes.iter().all(|node| overlapping(state, &next, *node).is_none()) {
+        if is_free(&next) {
             return Some(next);
         }
     }

@@ -9,9 +9,10 @@ use muster_schemas::{
     JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
     event::{Event, JobChange, StopReason},
-    job::{ExitStatus, Outcome, RequeuePolicy},
+    job::{ExitStatus, JobSpec, Outcome, RequeuePolicy},
     plan::{ReservationSpec, ReservedNodes},
 };
+use std::collections::BTreeMap;
 
 fn names(nodes: &[&str]) -> Vec<String> {
     nodes.iter().map(|name| (*name).to_owned()).collect()
@@ -141,6 +142,23 @@ fn a_waiting_job_gets_another_reservation_deadline_and_attributes() {
     cluster.pass(101);
     cluster.tick();
     assert_eq!(cluster.outcome(id), Some(Outcome::DeadlineMissed), "the new deadline counts");
+    cluster.assert_replays();
+}
+
+/// SL-C-36: the comment of operators is theirs alone, with whatever program it is set.
+#[test]
+fn only_operators_set_what_operators_note() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let attributes: BTreeMap<String, String> = [("slurm.0.admin-comment".to_owned(), "approved".to_owned())].into();
+    let change = JobChange { attributes: attributes.clone(), ..JobChange::default() };
+    cluster.refused(&user("ada"), alter(id, change.clone()), RefusalCode::PermissionDenied, "slurm.0.admin-comment");
+    let spec = JobSpec { attributes, ..job(1, 1) };
+    let submission = Command::Submit { jobs: vec![spec] };
+    cluster.refused(&user("ada"), submission, RefusalCode::PermissionDenied, "slurm.0.admin-comment");
+    cluster.ok(&user("oper"), alter(id, change));
+    let kept: Vec<(&str, &str)> = cluster.state.altered_attributes(id).collect();
+    assert_eq!(kept, [("slurm.0.admin-comment", "approved")]);
     cluster.assert_replays();
 }
 

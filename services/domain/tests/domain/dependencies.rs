@@ -107,7 +107,9 @@ fn the_worked_example_of_exit_code_99() {
     assert_eq!(cluster.waiting(), [first], "both wait for the run to come");
     run_for(&mut cluster, first, 10, 0);
     assert_eq!(cluster.waiting(), [strict, always]);
-    [strict, always].map(|id| cluster.run_through(id, 0));
+    for id in [strict, always] {
+        cluster.run_through(id, 0);
+    }
     let short = cluster.submit("ada", spec);
     let strict = cluster.submit("ada", after(DependencyKind::Succeeded, short));
     let always = cluster.submit("ada", after(DependencyKind::Ended, short));

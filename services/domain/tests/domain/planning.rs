@@ -145,6 +145,32 @@ fn a_reservation_that_repeats_begins_again() {
     cluster.assert_replays();
 }
 
+/// SL-C-38: reservations that are over at the same moment do not take each other's next time.
+#[test]
+fn reservations_that_repeat_stay_out_of_each_others_way() {
+    let mut cluster = Cluster::new();
+    let zero = cluster.now;
+    let repeated = |name: &str, starts_after, lasts, repeats_after_seconds| ReservationSpec {
+        repeats_after_seconds,
+        ..reservation(&cluster, name, named(&["node1"]), starts_after, lasts)
+    };
+    let both = [repeated("wide", 4, 5, 30), repeated("often", 10, 4, 7)];
+    for spec in both {
+        cluster.ok(&user("oper"), reserve(spec));
+    }
+    for seconds in [4, 10, 120, 120] {
+        cluster.now = zero.plus_seconds(seconds);
+        cluster.ok(&Actor::Ledger, Command::Tick);
+    }
+    let times = ["wide", "often"].map(|name| {
+        let reservation = cluster.state.reservation(name).expect("it goes on");
+        (reservation.spec.start, reservation.spec.end)
+    });
+    assert!(times[0].1 <= times[1].0 || times[1].1 <= times[0].0, "{times:?}");
+    assert!(times.iter().all(|(_, end)| *end > cluster.now), "{times:?}");
+    cluster.assert_replays();
+}
+
 #[test]
 fn operators_reserve_under_a_name_of_its_own() {
     let mut cluster = Cluster::new();

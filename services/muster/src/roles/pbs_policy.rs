@@ -48,11 +48,10 @@ fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
         match requests.recv_timeout(if is_loaded { RENEW_EVERY } else { RETRY_AFTER }) {
             Ok(()) => is_loaded = load(&mut folder),
             Err(RecvTimeoutError::Timeout) if !is_loaded => is_loaded = load(&mut folder),
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(error) = folder.renew() {
-                    tracing::error!(%error, "the policy of PBS was not made again; the one in force stays");
-                }
-            }
+            Err(RecvTimeoutError::Timeout) => match folder.renew() {
+                Ok(loaded) => loaded.iter().for_each(told),
+                Err(error) => tracing::error!(%error, "the policy of PBS was not made again; the one in force stays"),
+            },
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
@@ -74,15 +73,11 @@ fn begin(folder: &mut PolicyFolder) -> bool {
 
 /// Whether the files were read, with whatever result.
 fn load(folder: &mut PolicyFolder) -> bool {
-    let done = folder.load().and_then(|loaded| match loaded {
-        Loaded::InForce(warnings) => {
-            warnings.iter().for_each(|warning| tracing::warn!(warning, "a policy file of PBS"));
-            tracing::info!("the policy files of PBS are in force");
-            Ok(())
-        }
-        Loaded::Refused(mistakes) => {
-            mistakes.iter().for_each(|mistake| tracing::error!(mistake, "a policy file of PBS has a mistake"));
-            folder.start_nothing_without_policy(mistakes.len())
+    let done = folder.load().and_then(|loaded| {
+        told(&loaded);
+        match loaded {
+            Loaded::InForce(_) => Ok(()),
+            Loaded::Refused(mistakes) => folder.start_nothing_without_policy(mistakes.len()),
         }
     });
     match done {
@@ -96,4 +91,17 @@ fn load(folder: &mut PolicyFolder) -> bool {
 
 fn tell(error: &LoadError) {
     tracing::error!(%error, "the policy files of PBS were not put in force; it is tried again");
+}
+
+/// Puts into the process's log what became of the files.
+fn told(loaded: &Loaded) {
+    match loaded {
+        Loaded::InForce(warnings) => {
+            warnings.iter().for_each(|warning| tracing::warn!(warning, "a policy file of PBS"));
+            tracing::info!("the policy files of PBS are in force");
+        }
+        Loaded::Refused(mistakes) => {
+            mistakes.iter().for_each(|mistake| tracing::error!(mistake, "a policy file of PBS has a mistake"));
+        }
+    }
 }

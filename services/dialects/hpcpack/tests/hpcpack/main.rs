@@ -5,6 +5,7 @@ mod changes;
 mod described;
 mod description;
 mod jobs;
+mod launches;
 mod options;
 mod properties;
 mod settings;

@@ -39,6 +39,7 @@ pub(crate) fn modify(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     validate_change(&change, now)?;
+    jobs::validate::attributes_of_operators(access, &change.attributes)?;
     let mut moves = Moves::default();
     act_on(access, jobs, |target| {
         access.require_management(target.job())?;

@@ -49,6 +49,7 @@ pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
             true => refusal,
             false => Refusal { message: format!("job {} of the submission: {}", at + 1, refusal.message), ..refusal },
         };
+        jobs::validate::attributes_of_operators(access, &spec.attributes).map_err(named)?;
         submission.complete(&mut spec).map_err(named)?;
         let job = JobId::job(next);
         let components = spec.components.len();
