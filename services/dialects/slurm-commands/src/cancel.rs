@@ -24,7 +24,10 @@ use muster_slurm::{
     select::{Action, Chosen, Target, choose, left_of, listed, matching},
     show::record::{ArrayTasks, JobRecord},
 };
-use std::io::{BufRead as _, Write as _};
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, Write as _},
+};
 
 /// The signal that ends a job (SL-C-30).
 const SIGKILL: u8 = 9;
@@ -131,12 +134,39 @@ fn end_step(
     Ok(())
 }
 
+/// The lines of jobs by number: whoever cancels all of many jobs does not look through all lines for each.
+struct Lines<'a> {
+    all: &'a [JobRecord],
+    by_number: HashMap<u64, Vec<&'a JobRecord>>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(all: &'a [JobRecord]) -> Self {
+        let mut by_number: HashMap<u64, Vec<&JobRecord>> = HashMap::new();
+        for record in all {
+            by_number.entry(target_number(record)).or_default().push(record);
+        }
+        Self { all, by_number }
+    }
+
+    /// The lines of a job, of an array and its tasks, or of all components.
+    fn of_job(&self, number: u64) -> &[&'a JobRecord] {
+        self.by_number.get(&number).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The number that targets name the job of a line by.
+fn target_number(record: &JobRecord) -> u64 {
+    record.het.as_ref().map_or_else(|| record.array_number(), |het| het.leader)
+}
+
 /// Acts on jobs, and continues after a failure.
 fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
     let mut status = 0;
+    let lines = Lines::of(records);
     for target in targets.iter().copied() {
         refusals::is_new();
-        let record = line_of(target, records);
+        let record = line_of(target, &lines);
         let record = record.as_ref();
         let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());
         if command.interactive && !record.is_none_or(|record| confirms(&question(record))) {
@@ -154,14 +184,14 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             status = tell(&Failure::error("scancel", format_args!("Kill job error on job id {shown}: {text}")));
             continue;
         }
-        let waits = waits(target, record, records);
+        let waits = waits(target, record, &lines);
         if waits && !command.ends_waiting_jobs() {
             status = tell(&command.still_waits(&shown));
             continue;
         }
         match carry_out(site, command, target, waits) {
             Ok(Reached::System) => {}
-            Ok(Reached::Nobody) if manages(site, target, records)? => {}
+            Ok(Reached::Nobody) if manages(site, target, &lines)? => {}
             Ok(Reached::Nobody) => status = tell(&denied(&shown)),
             // It has ended meanwhile.
             Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
@@ -178,10 +208,8 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
 }
 
 /// Whether no part of it runs. The line of an array describes its waiting tasks, while others can run.
-fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool {
-    let is_its_array =
-        |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number == target.job.number);
-    let mut of_array = records.iter().filter(is_its_array);
+fn waits(target: Target, own: Option<&JobRecord>, lines: &Lines<'_>) -> bool {
+    let mut of_array = lines.of_job(target.job.number).iter().filter(|record| record.array.is_some());
     let Some(index) = target.job.index else {
         return own.is_some_and(|record| record.state.is_pending()) && !of_array.any(|record| record.state.is_placed());
     };
@@ -194,12 +222,13 @@ fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool
 }
 
 /// The line of the target; for a task that shares a line with others, its part of that line.
-fn line_of(target: Target, records: &[JobRecord]) -> Option<JobRecord> {
-    let known = records.iter().find(|record| is_of(target, record)).cloned();
+fn line_of(target: Target, lines: &Lines<'_>) -> Option<JobRecord> {
+    let known = lines.of_job(target.job.number).iter().find(|record| is_of(target, record));
+    let known = known.map(|record| (*record).clone());
     known.or_else(|| {
         let indices = target.job.index.map(|index| IndexSet::from_range(index, index))?;
         let task = JobPart::Tasks { array: target.job.number, indices, max_running: None };
-        listed(&task, records).into_iter().next()
+        listed(&task, lines.all).into_iter().next()
     })
 }
 
@@ -226,10 +255,9 @@ enum Reached {
 }
 
 /// Whether the caller may act on the target.
-fn manages(site: &mut Site, target: Target, records: &[JobRecord]) -> Result<bool, Failure> {
-    let number = |record: &JobRecord| record.het.as_ref().map_or_else(|| record.array_number(), |het| het.leader);
+fn manages(site: &mut Site, target: Target, lines: &Lines<'_>) -> Result<bool, Failure> {
     let caller = site.caller()?;
-    let of_others = records.iter().any(|record| number(record) == target.job.number && record.user != caller);
+    let of_others = lines.of_job(target.job.number).iter().any(|record| record.user != caller);
     Ok(!of_others || site.is_operator()?)
 }
 
