@@ -7,6 +7,7 @@ mod check;
 mod components;
 pub mod formula;
 mod key;
+mod log_classes;
 pub mod order;
 mod period;
 pub mod routes;
@@ -24,6 +25,7 @@ pub use turns::{
 pub use use_share::{UseShare, UseSums, slices};
 
 pub use key::OrderKey;
+pub use log_classes::{LogClass, LogFilter};
 pub use period::Period;
 
 pub use check::{

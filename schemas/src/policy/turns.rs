@@ -37,7 +37,7 @@ pub struct Turns {
     pub loads: Option<Box<LoadTable>>,
     /// How many of the first jobs that wait only for room have their files copied ahead (PBS-G-07).
     pub staged_ahead: u32,
-    /// The classes of lines about cycles that the planner leaves out of its own log, as PBS's `log_filter` sums them up; `None` if it
+    /// The classes of lines about cycles that the planner leaves out of its own log, by the sum of a [`LogFilter`](super::LogFilter); `None` if it
     /// writes no such lines. The record does not depend on it (PBS-F-12).
     pub hidden_log_classes: Option<u32>,
 }

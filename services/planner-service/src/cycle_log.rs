@@ -1,8 +1,13 @@
-//! Lines about cycles in the planner's own log, for sites that read the log of PBS's scheduler. The record of the cluster does not
-//! depend on them.
+//! Lines about cycles in the planner's own log, for sites that are used to read a scheduler's log. The record of the cluster does
+//! not depend on them (PBS-F-12).
 
-use muster_pbs_policy::log_filter::{LogClass, LogFilter};
-use muster_schemas::{JobId, command::RefusedStart, event::WaitingJob, plan::ProposedPlan, policy::Policy};
+use muster_schemas::{
+    JobId,
+    command::RefusedStart,
+    event::WaitingJob,
+    plan::ProposedPlan,
+    policy::{LogClass, LogFilter, Policy},
+};
 use std::collections::BTreeSet;
 
 /// The most lines of one kind that a cycle writes; the log of the cluster has everything.
@@ -11,7 +16,7 @@ const MOST_LINES: usize = 1000;
 /// A line, with its class.
 type Line = (LogClass, String);
 
-/// What a plan is to be said in lines, once the ledger has taken it.
+/// The lines about a plan, for when the ledger has taken it.
 pub(crate) struct CycleLog {
     filter: LogFilter,
     reasons: Vec<String>,
@@ -76,7 +81,7 @@ mod tests {
         Some(log.lines(&[refused]).into_iter().map(|(_, line)| line).collect())
     }
 
-    /// PBS-F-12: the filter is the sum of the classes that are left out; a policy that is none of PBS writes no lines.
+    /// PBS-F-12: the filter is the sum of the classes that are left out; a policy without a filter writes no lines.
     #[test]
     fn the_filter_leaves_classes_out() {
         let all = shown(Some(0)).expect("lines");

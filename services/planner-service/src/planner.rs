@@ -13,7 +13,6 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
-use muster_pbs::qmgr::schedule_iteration;
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
@@ -460,9 +459,7 @@ impl<'c> Planner<'c> {
             return Ok(());
         }
         let shown = picture(self.projection.state(), &self.config.server_name, now);
-        // What the server says counts more than the file of this host (PBS-C-07).
-        let of_server = schedule_iteration(&self.state().settings().attributes);
-        let iteration_seconds = of_server.unwrap_or(self.config.schedule_iteration_seconds);
+        let iteration_seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
         script.resume(self.projection.state().program_cycle());
         let policy = script.policy().to_owned();

@@ -24,6 +24,7 @@ pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
 use muster_domain::State;
+use muster_pbs::qmgr::schedule_iteration;
 use muster_pbs_plan::state_file::StateFile;
 pub(crate) use muster_pbs_script::scheduler::Hour;
 use muster_pbs_script::{cycles::Cycles, scheduler::Scheduler, state_site::Reservations};
@@ -67,6 +68,11 @@ struct Due {
     /// How long after its start the next one starts at the latest.
     iteration_seconds: u32,
     events: UnboundedSender<FromScript>,
+}
+
+/// How often cycles begin at least: what the server says counts more than the file of this host (PBS-C-07).
+pub(crate) fn iteration_seconds(state: &State, of_host: u32) -> u32 {
+    schedule_iteration(&state.settings().attributes).unwrap_or(of_host)
 }
 
 /// The hour of a cycle: programs are told prime and dedicated time as the policy in force has them; without such a policy it

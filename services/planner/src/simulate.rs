@@ -30,6 +30,7 @@ use std::{
     sync::Arc,
 };
 use usage::UserUse;
+use workload::time_of;
 
 /// Times beyond this, in seconds from the beginning of the trace (3,168 years), are not simulated.
 const LATEST_SECONDS: i64 = 100_000_000_000;
@@ -327,8 +328,4 @@ fn id_of(at: usize) -> JobId {
 
 fn place_of(id: JobId) -> usize {
     id.number as usize - 1
-}
-
-fn time_of(seconds: i64) -> Timestamp {
-    Timestamp::from_unix_seconds(seconds)
 }

@@ -14,7 +14,6 @@ pub mod folder;
 pub mod holidays;
 pub mod lines;
 mod local_time;
-pub mod log_filter;
 pub mod mode;
 pub mod nodes;
 pub mod outages;

@@ -17,6 +17,11 @@ use std::{
 /// The queue of jobs whose own queue the policy does not name.
 const DEFAULT_QUEUE: &str = "default";
 
+/// A time of a trace.
+pub(super) fn time_of(seconds: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(seconds)
+}
+
 /// A job to simulate.
 #[derive(Clone, Debug)]
 pub struct SimulatedJob {

@@ -9,11 +9,11 @@ use super::{
 use crate::{
     findings::Findings,
     lines::{self, Entry, Word},
-    log_filter::LogFilter,
     mode::{Mode, PerMode, show_modes},
     sort::{MOST_KEYS, SortBy, SortKey},
     values,
 };
+use muster_schemas::policy::LogFilter;
 use std::collections::BTreeMap;
 
 /// The maximum number of `ignore_queue` lines (PBS-Q-12).

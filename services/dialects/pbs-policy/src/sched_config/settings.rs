@@ -1,11 +1,10 @@
 //! The options of the fifo policy with their defaults (PBS-F-02).
 
 use crate::{
-    log_filter::LogFilter,
     mode::{Mode, PerMode},
     sort::{Order, SortBy, SortKey},
 };
-use muster_schemas::policy::Compare;
+use muster_schemas::policy::{Compare, LogFilter};
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;

@@ -2,13 +2,13 @@
 
 use crate::support::{SCHED_CONFIG, checked, errors_in, policy, shown, warnings_in};
 use muster_pbs_policy::{
-    log_filter::LogClass,
     mode::Mode,
     sched_config::{
         Charge, FairShareModel, HolidaysStale, ModeOptions, ResourcesMax, SchedConfig, StartsBlocked, StrictOrder,
     },
     sort::{SortBy, SortKey},
 };
+use muster_schemas::policy::LogClass;
 
 const FILE: &str = "sched_config";
 

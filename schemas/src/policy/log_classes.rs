@@ -1,4 +1,4 @@
-//! Classes of log lines that are not logged (PBS-F-12).
+//! Classes of lines about cycles, and which of them the planner leaves out of its own log (PBS-F-12).
 
 /// A class of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
