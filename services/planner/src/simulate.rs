@@ -18,7 +18,7 @@ pub use workload::{SimulatedJob, Workload};
 
 use crate::{PolicyError, energy::SleepPolicy, engine::Engine, model::ActiveRun};
 use muster_schemas::{
-    JobId, NodeId, Timestamp,
+    JobId, NodeId,
     job::WaitReason,
     policy::{Backfill, BackfillMode, Policy},
     resources::{NodeSpec, Placement},
