@@ -8,6 +8,7 @@ use crate::{
     runtimes::RuntimeChoice,
     site::{self, SitePrograms},
 };
+use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -86,6 +87,9 @@ pub struct Config {
     pub shim_program: Option<PathBuf>,
 }
 
+/// The account of the site's programs, unless another one is named.
+const NOBODY: &str = "nobody";
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -107,7 +111,7 @@ impl Default for Config {
             suspend_program: None,
             health_check_program: None,
             health_check_interval_seconds: 300,
-            site_program_account: "nobody".into(),
+            site_program_account: NOBODY.into(),
             site_program_timeout_seconds: 30,
             cleaned_folders: Vec::new(),
             unkillable_seconds: 60,
@@ -152,6 +156,13 @@ impl Config {
             let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
             anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
         }
+        // Executors that are not root run it as themselves.
+        let is_powerless = Uid::effective().is_root() && self.site_program_account == NOBODY;
+        anyhow::ensure!(
+            self.suspend_program.is_none() || !is_powerless,
+            "`suspend_program` would run as `{NOBODY}`, who may not stop the processes of users: name an account that may as \
+             `site_program_account`, such as `root`"
+        );
         for folder in &self.cleaned_folders {
             let is_meant = folder.is_absolute() && folder.parent().is_some();
             anyhow::ensure!(is_meant, "`cleaned_folders`: {} is not an absolute path of a folder", folder.display());
@@ -227,4 +238,25 @@ fn this_host() -> String {
     let name = nix::unistd::gethostname().unwrap_or_default();
     let name = name.to_string_lossy();
     name.split('.').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OAR-S-07: a program that could stop no process of a user is refused before the first job is lost by it.
+    #[test]
+    fn a_suspend_program_of_nobody_is_refused_where_executors_are_root() {
+        let of = |account: &str| Config {
+            node: "n1".into(),
+            suspend_program: Some("/bin/true".into()),
+            site_program_account: account.into(),
+            ..Config::default()
+        };
+        let refused = of(NOBODY).check().err().map(|error| error.to_string());
+        let is_told = refused.is_some_and(|why| why.starts_with("`suspend_program` would run as `nobody`"));
+        assert_eq!(is_told, Uid::effective().is_root());
+        assert!(of("root").check().is_ok());
+        assert!(Config { suspend_program: None, ..of(NOBODY) }.check().is_ok());
+    }
 }

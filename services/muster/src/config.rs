@@ -18,6 +18,7 @@ pub use reference::reference;
 use crate::exit::Failure;
 use muster_bus::NatsConfig;
 use muster_pbs_commands::policy_folder::Preset;
+use muster_schemas::cluster::ClusterSettings;
 use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -209,17 +210,22 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
     Ok((configuration, file))
 }
 
-/// A prolog is part of the launch: one that may take as long as a launch would have the launch fail first.
+/// Prologs are part of the launch: if they may take as long as a launch, the launch fails first. A file that names no cluster is one
+/// for a node, and does not know how long launches may take.
 fn leave_time_for_launch(configuration: &Configuration) -> Result<(), String> {
-    let prolog = configuration.executor.site_program_timeout_seconds;
-    let has_prolog = configuration.executor.prolog.is_some() || configuration.executor.job_prolog.is_some();
-    match configuration.cluster.launch_timeout_seconds() {
-        Some(launch) if has_prolog && prolog >= launch => Err(format!(
-            "`site_program_timeout_seconds` is {prolog}, and a prolog is part of the launch, which may take {launch} s by \
-             `launch_timeout_seconds`: make the first smaller"
-        )),
-        _ => Ok(()),
+    let (cluster, executor) = (&configuration.cluster, &configuration.executor);
+    let count = [&executor.prolog, &executor.job_prolog].into_iter().flatten().count() as u32;
+    let of_default = || cluster.name().map(|_| ClusterSettings::default().launch_timeout_seconds);
+    let Some(launch) = cluster.launch_timeout_seconds().or_else(of_default) else { return Ok(()) };
+    let seconds = executor.site_program_timeout_seconds;
+    if seconds.saturating_mul(count) < launch {
+        return Ok(());
     }
+    let prologs = if count > 1 { "the two prologs are, one after the other," } else { "a prolog is" };
+    Err(format!(
+        "`site_program_timeout_seconds` is {seconds}, and {prologs} part of the launch, which may take {launch} s by \
+         `launch_timeout_seconds` of `[cluster]`: make the first smaller, or the second larger"
+    ))
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {

@@ -362,7 +362,8 @@ impl Host {
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await?;
                 if let Some(folder) = self.loaded.configuration.pbs.policy_folder.clone() {
                     let preset = self.loaded.configuration.pbs.preset.map(config::PbsPreset::preset);
-                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder, preset)?);
+                    let account = self.loaded.configuration.executor.site_program_account.clone();
+                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder, preset, account)?);
                 }
                 if let Some(file) = self.loaded.configuration.quotas.file.clone() {
                     self.quotas = Some(quotas::Follower::start(&self.socket(), file)?);

@@ -107,8 +107,7 @@ mod tests {
         assert!(!warnings.contains("SCHEDULER_TIMEOUT"), "it has its usual value: {warnings}");
     }
 
-    /// OAR-E-03, OAR-E-06, OAR-E-07, OAR-G-13, OAR-G-16, OAR-J-18, OAR-S-07, OAR-T-50, OAR-T-60: each key that the configuration has
-    /// an equivalent for is taken over.
+    /// OAR-C-13: each key that the configuration has an equivalent for is taken over. A launch has time for its prolog.
     #[test]
     fn keys_with_an_equivalent_are_taken_over() {
         let conf = r#"
@@ -137,12 +136,12 @@ mod tests {
         let queue = "priority = 2\nwalltime_increases = { \"max_seconds\" = 7200, \"may_delay\" = [\"ann\", \"bob\"], \
                      \"step_seconds\" = 315360000 }\nattributes = { \"oar.deploy_host\" = \"front\" }\n";
         for part in [
-            "default_queue = \"default\"\nreserved_nodes_wait_seconds = 120\n",
+            "default_queue = \"default\"\nlaunch_timeout_seconds = 120\nreserved_nodes_wait_seconds = 120\n",
             "[energy]\nidle_seconds = 900\nkeep_awake = [\"cluster=paradent:10\", \"gpu=true,mem=64:2\"]\n\
              sleep_program = [\"/etc/oar/sleep\"]\nwake_program = [\"/etc/oar/wake\", \"--all\"]\n\
              wake_timeouts = [\"1:500\", \"11:1000\"]\n",
             "[executor]\njob_prolog = \"/etc/oar/prologue\"\nsite_program_timeout_seconds = 60\n\
-             suspend_program = \"/etc/oar/suspend_resume.pl\"\nunkillable_seconds = 300\n",
+             unkillable_seconds = 300\n",
             "[quotas]\nfile = \"/etc/oar/quotas.json\"\n",
             "[notifier.mail]\nhost = \"smtp.site\"\n",
             queue,
@@ -152,13 +151,14 @@ mod tests {
         let warnings = imported.warnings.join("\n");
         for part in [
             "line 7: PROLOGUE_EXEC_FILE is '/etc/oar/prologue': it runs as the account",
-            "line 9: SUSPEND_RESUME_FILE",
+            "line 9: SUSPEND_RESUME_FILE: executors suspend jobs themselves",
             "line 17: COSYSTEM_HOSTNAME is '127.0.0.1': here it must be the name of a node",
             "line 21: ENERGY_SAVING_WINDOW_SIZE is 'many': expected a number from 1 to 10000; it is not taken over",
         ] {
             assert!(warnings.contains(part), "{part}:\n{warnings}");
         }
         assert_eq!(imported.warnings.len(), 4, "{warnings}");
+        assert!(!imported.text.contains("suspend_program"), "it gets other arguments: {}", imported.text);
         // Keys that are switched off stay off.
         let off = "WALLTIME_MAX_INCREASE=10\nQUOTAS_CONF_FILE=/q\nSCHEDULER_NODE_MANAGER_SLEEP_CMD='/bin/x; rm'\n";
         let imported = configuration("lyon", None, Some(off)).expect("it can be read");

@@ -100,12 +100,12 @@ impl PolicyFolder {
     pub fn new(client: Client, folder: PathBuf) -> Self {
         Self {
             client,
+            facts: Facts::of_folder(&folder),
             folder,
             preset: None,
             zone: zone::of_process(),
             accepted: None,
             refused: None,
-            facts: Facts::default(),
             warned: None,
         }
     }
@@ -114,6 +114,14 @@ impl PolicyFolder {
     #[must_use]
     pub fn with_preset(self, preset: Option<Preset>) -> Self {
         Self { preset, ..self }
+    }
+
+    /// The same with another account than `nobody` for the program `DEDICATED_TIME_COMMAND`. It never runs as root: if this is
+    /// root's name, it runs as `nobody` nevertheless.
+    #[must_use]
+    pub fn with_program_account(mut self, account: String) -> Self {
+        self.facts.run_as(account);
+        self
     }
 
     /// Reads the files and puts them in force. If there is any mistake, that is put on record, and the policy in force stays.

@@ -304,10 +304,12 @@ fn is_default(page: &AccountsPage, one: &tables::Association) -> bool {
 
 /// The nodes that are out of service now: Slurm lists these whenever they went.
 fn outages(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
+    let end = command.period_end(&site.clock.now.to_jiff().to_zoned(site.clock.zone.clone()))?;
     let cluster = cluster(site)?;
     let nodes = shown::nodes(site)?;
     let is_out = |node: &&Arc<NodeRecord>| {
         !node.state.serves()
+            && end.is_none_or(|end| node.reason_time.is_none_or(|begin| begin < end))
             && command.takes("nodes", &node.name)
             && command.takes("user", node.reason_user.as_deref().unwrap_or_default())
             && command.takes("reason", node.reason.as_deref().unwrap_or_default())
@@ -321,8 +323,7 @@ fn outages(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
 /// Whether the flags of a node, such as `IDLE+DRAIN`, hold one of the states that are asked for.
 fn is_in_a_state(command: &Sacctmgr, flags: &str) -> bool {
     let flags = flags.to_lowercase();
-    let mut lists = command.wanted.iter().filter(|(word, _)| word.starts_with("stat"));
-    lists.all(|(_, list)| list.to_lowercase().split(',').any(|state| flags.contains(state)))
+    command.states().all(|list| list.to_lowercase().split(',').any(|state| flags.contains(state)))
 }
 
 /// All changes of accounts, from the log.

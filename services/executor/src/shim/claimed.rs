@@ -109,14 +109,21 @@ impl Shim {
     pub fn clean_up(&self) {
         let order = &self.claim.order;
         let (folders, uid) = (&order.cleaning.folders, order.identity.uid);
-        let now = SystemTime::now();
+        let before = SystemTime::now();
         if self.key.is_step() || folders.is_empty() || uid == 0 || self.has_other_jobs_of(uid) {
             return;
         }
-        match as_user(&order.identity, || Ok(cleaning::remove_leftovers(folders, uid, now))) {
-            Ok(None) => {}
-            Ok(Some(error)) => log(format_args!("shim {}: a file of its user cannot be removed: {error}", self.key)),
-            Err(why) => log(format_args!("shim {}: the files of its user are not removed: {why}", self.key)),
+        let not_removed = |why| log(format_args!("shim {}: a file of its user cannot be removed: {why}", self.key));
+        let owner = &order.identity;
+        match as_user(owner, || Ok(cleaning::leftovers(folders, uid, before))) {
+            Ok(found) => cleaning::remove_leftovers(
+                &found,
+                |act| as_user(owner, || act().map_err(|error| error.to_string())),
+                || self.has_other_jobs_of(uid),
+            )
+            .into_iter()
+            .for_each(not_removed),
+            Err(why) => not_removed(why),
         }
     }
 

@@ -65,15 +65,23 @@ fn wrong_values_are_told_with_their_place() {
 }
 
 #[test]
-fn a_prolog_may_not_take_as_long_as_a_launch() {
-    let text = |timeout: u32| {
-        format!(
-            "[cluster]\nlaunch_timeout_seconds = 40\n[executor]\nprolog = \"/bin/true\"\n\
-             site_program_timeout_seconds = {timeout}\n"
-        )
+fn prologs_may_not_take_as_long_as_a_launch() {
+    let text = |cluster: &str, programs: &[&str], seconds: u32| {
+        let programs: String = programs.iter().map(|key| format!("{key} = \"/bin/true\"\n")).collect();
+        format!("{cluster}[executor]\n{programs}site_program_timeout_seconds = {seconds}\n")
     };
-    assert!(refusal(&text(40)).contains("`site_program_timeout_seconds` is 40, and a prolog is part of the launch"));
-    assert!(parse("muster.toml", text(39).into_bytes()).is_ok());
+    let is_right = |text: String| parse("muster.toml", text.into_bytes()).is_ok();
+    let (named, plain) = ("[cluster]\nlaunch_timeout_seconds = 40\n", "[cluster]\nname = \"alpha\"\n");
+    let told = refusal(&text(named, &["prolog"], 40));
+    assert!(told.contains("`site_program_timeout_seconds` is 40, and a prolog is part of the launch"), "{told}");
+    assert!(is_right(text(named, &["prolog"], 39)) && is_right(text(named, &["epilog"], 40)));
+    // One follows the other.
+    let both = ["prolog", "job_prolog"];
+    assert!(refusal(&text(named, &both, 20)).contains("the two prologs are, one after the other,"));
+    assert!(is_right(text(named, &both, 19)));
+    // Without the key a launch may take a minute; the file of a node does not know.
+    assert!(refusal(&text(plain, &["job_prolog"], 60)).contains("may take 60 s"));
+    assert!(is_right(text(plain, &["job_prolog"], 59)) && is_right(text("", &both, 600)));
 }
 
 #[test]

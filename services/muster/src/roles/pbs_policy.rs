@@ -19,11 +19,17 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Puts the files of a folder in force, and follows it from then on. A failure is told in the log and tried again.
-    pub fn start(socket: &Path, folder: PathBuf, preset: Option<Preset>) -> std::io::Result<Self> {
+    /// Puts the files of a folder in force, and follows it from then on. A failure is told in the log and tried again. The program
+    /// that a preset asks runs as an account.
+    pub fn start(
+        socket: &Path,
+        folder: PathBuf,
+        preset: Option<Preset>,
+        program_account: String,
+    ) -> std::io::Result<Self> {
         let (reload, requests) = channel();
         let client = Client::new(Endpoint::Unix(socket.to_owned()));
-        let folder = PolicyFolder::new(client, folder).with_preset(preset);
+        let folder = PolicyFolder::new(client, folder).with_preset(preset).with_program_account(program_account);
         std::thread::Builder::new().name("muster-pbs-policy".into()).spawn(move || follow(folder, &requests))?;
         Ok(Self { reload })
     }

@@ -105,12 +105,13 @@ fn put(site: &Site, preset: &str, config: &str) {
 const PLAIN: &str = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nMIN_JOBS 100\nAVOID_FRAGMENTATION False\n";
 
 /// PBS-P-14: while the outages of the system are not known, or there is one, nothing starts; that they are not known is an event.
+/// The program that tells them is not root, and is not asked if others can change it.
 #[test]
 fn outages_that_a_program_prints_keep_jobs_waiting() {
     let site = site("sgi_origin", &["submit", "batch"], &[("config", PLAIN)]);
     let command = site.system.path("outages");
-    site.system.write("outages", &format!("#!/bin/sh\nexec cat {}.$1\n", command.display()));
-    site.ok("chmod 755 outages");
+    site.system.write("outages", &format!("#!/bin/sh\ntest $(id -u) != 0 && exec cat {}.$1\n", command.display()));
+    site.ok("chmod 755 . outages");
     let enforced = format!(
         "{PLAIN}BACKFILL_MODE none\nENFORCE_DEDICATED_TIME True\nDEDICATED_TIME_COMMAND {}\nSYSTEM_NAME Site.example.org\n",
         command.display()
@@ -131,6 +132,10 @@ fn outages_that_a_program_prints_keep_jobs_waiting() {
     site.system.write("outages.site", "other 01/01/2020 00:00-12:00 12/31/2199 elsewhere\n");
     make_again(&site, "sgi_origin");
     runs_in(&site, &job, "batch");
+    site.ok("chmod 777 sched_priv");
+    make_again(&site, "sgi_origin");
+    let other = submit(&site, "-l ncpus=1 -l walltime=1:00:00");
+    waits_for(&site, &other, "word of the outages of its machine");
     is_repeatable(&site);
 }
 

@@ -245,7 +245,12 @@ fn shells_and_what_monitors_ask_for() {
     assert!(site.ok("scontrol show config").contains("TopologyPlugin          = topology/flat\n"));
     assert!(site.ok("sbin/slurmctld -V").starts_with("slurm 26.11.0 "));
     site.ok("scontrol update nodename=node3 state=drain reason=disk");
-    assert_eq!(site.ok("sacctmgr -n -P show event format=nodename,reason"), "node3|disk\n");
+    let events = |period: &str| site.run(&format!("sacctmgr -n -P show event {period} format=nodename,reason"));
+    for period in ["", "start=2020-02-02", "end=now+1hour"] {
+        assert_eq!(events(period).stdout, "node3|disk\n", "{period}");
+    }
+    assert_eq!(events("end=2020-02-02").stdout, "");
+    assert_ne!(events("st=foo").status, 0);
 }
 
 /// SL-C-01, SL-C-35: a site says which Slurm it stands for.

@@ -66,6 +66,8 @@ enum Form {
 const NO_LIMIT: u64 = 315_360_000;
 const SECONDS: Form = Form::Number(0, 604_800);
 const SAME: &str = "";
+/// How long a launch may take here beside its prolog, in seconds.
+const LAUNCH_SECONDS: u64 = 60;
 const SITE_ACCOUNT: &str = "it runs as the account in site_program_account of [executor], by default nobody";
 
 const ENERGY: &str = "energy is saved by settings of its own, see the chapter on OAR";
@@ -103,7 +105,10 @@ const KEYS: &[(&str, Meaning)] = &[
     ("SUSPEND_RESUME_SCRIPT_TIMEOUT", Usual("60", "scripts around a suspension are not run")),
     (
         "SUSPEND_RESUME_FILE",
-        Set("executor", "suspend_program", Form::Path, "it gets other arguments here, see the chapter on operation"),
+        Advice(
+            "executors suspend jobs themselves; a program as suspend_program of [executor] gets other arguments and needs the account \
+             root, see the chapter on operation",
+        ),
     ),
     ("JUST_AFTER_SUSPEND_EXEC_FILE", Advice("scripts around a suspension are not run")),
     ("JUST_BEFORE_RESUME_EXEC_FILE", Advice("scripts around a suspension are not run")),
@@ -325,8 +330,15 @@ impl Settings {
         }
     }
 
-    /// Drops what is switched off.
+    /// Drops what is switched off, and leaves time for launches that begin with a prolog.
     fn settle(&mut self, warnings: &mut Vec<String>) {
+        let programs = self.sections.get("executor");
+        let has_prolog = programs.is_some_and(|keys| keys.contains_key("job_prolog"));
+        let seconds = programs.and_then(|keys| keys.get("site_program_timeout_seconds")?.parse::<u64>().ok());
+        if let Some(seconds) = seconds.filter(|_| has_prolog) {
+            let launch = (seconds + LAUNCH_SECONDS).to_string();
+            self.sections.entry("cluster").or_default().insert("launch_timeout_seconds", launch);
+        }
         if !self.has_increases {
             self.increases.clear();
         }

@@ -1,16 +1,19 @@
-//! A program of the site with one argument, bounded in time and in what it prints.
+//! A program of the site with one argument, bounded in its rights, in time and in what it prints.
 
+use muster_names::User;
 use nix::{
     errno::Errno,
     sys::{
         signal::{Signal, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
-    unistd::Pid,
+    unistd::{Pid, Uid},
 };
 use std::{
+    fs,
     io::Read as _,
-    os::unix::process::CommandExt as _,
+    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
+    path::{Path, PathBuf, absolute},
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
@@ -24,12 +27,81 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Between two looks at whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What a program prints, if it ends in time with status 0. No shell reads its name, and its environment is clean. Whatever it
-/// has left running in its process group is killed.
-pub(super) fn output(program: &str, argument: &str, limit: Duration) -> Result<String, String> {
+/// The account that programs run as if the site has named none, or root.
+pub(super) const NOBODY: &str = "nobody";
+/// The bits of a mode that let others than the owner write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// The bit of a folder in which nobody removes what belongs to somebody else.
+const STICKY: u32 = 0o1000;
+
+/// Whom a program runs as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+/// The account with a name, or `nobody` if that is root; `None` if this process is not root, so that it cannot change users.
+///
+/// # Errors
+/// There is no such account, or nobody can tell now.
+pub(super) fn account(name: &str) -> Result<Option<Account>, String> {
+    if !Uid::effective().is_root() {
+        return Ok(None);
+    }
+    let named = |name: &str| {
+        let found = User::ask(name).map_err(|error| format!("account `{name}` cannot be looked up: {error}"))?;
+        let user = found.ok_or_else(|| format!("account `{name}` does not exist"))?;
+        Ok::<_, String>(Account { uid: user.uid, gid: user.gid })
+    };
+    let account = match named(name)? {
+        Account { uid: 0, .. } => named(NOBODY)?,
+        account => account,
+    };
+    if account.uid == 0 { Err(format!("account `{NOBODY}` is root")) } else { Ok(Some(account)) }
+}
+
+/// The real path of a file that nobody but root and the user of this process can change or exchange.
+///
+/// # Errors
+/// What somebody else can change.
+pub(super) fn owned(file: &Path) -> Result<PathBuf, String> {
+    let unseen = |path: &Path, error| format!("{} cannot be looked at: {error}", path.display());
+    let named = absolute(file).map_err(|error| unseen(file, error))?;
+    let real = named.canonicalize().map_err(|error| unseen(file, error))?;
+    let trusted = [0, Uid::effective().as_raw()];
+    for path in named.ancestors().chain(real.ancestors()) {
+        let known = fs::metadata(path).map_err(|error| unseen(path, error))?;
+        if !trusted.contains(&known.uid()) {
+            return Err(format!("{} belongs to user number {}, not to root", path.display(), known.uid()));
+        }
+        let is_sticky = known.is_dir() && known.mode() & STICKY != 0;
+        if known.mode() & WRITABLE_BY_OTHERS != 0 && !is_sticky {
+            return Err(format!("others than the owner of {} can write there", path.display()));
+        }
+    }
+    Ok(real)
+}
+
+/// What a program prints, if it ends in time with status 0. It runs as the account without other groups, or as the user of this
+/// process. No shell reads its name, and its environment is clean. Whatever it has left running in its process group is killed.
+///
+/// # Errors
+/// Why there is no answer, for people.
+pub(super) fn output(
+    program: &Path,
+    argument: &str,
+    account: Option<Account>,
+    limit: Duration,
+) -> Result<String, String> {
     let deadline = Instant::now() + limit;
     let mut command = Command::new(program);
     command.arg(argument).current_dir("/").env_clear().env("PATH", PATH).env("LC_ALL", "C.UTF-8").process_group(0);
+    if let Some(Account { uid, gid }) = account {
+        // The standard library leaves all other groups with the change of the user.
+        command.uid(uid).gid(gid);
+    }
+    let program = program.display();
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = started.map_err(|error| format!("{program} cannot be started: {error}"))?;
     let group = i32::try_from(child.id()).map(Pid::from_raw).map_err(|error| error.to_string())?;
@@ -50,7 +122,7 @@ fn told_by(child: &mut Child, deadline: Instant) -> Result<String, String> {
     let Some(pipe) = child.stdout.take() else { return Ok(String::new()) };
     let (send, told) = mpsc::channel();
     // It ends with the pipe, at the latest when the group is killed.
-    let reader = thread::Builder::new().name("muster-pbs-outages".into());
+    let reader = thread::Builder::new().name("site-program".into());
     let read = move || {
         let mut bytes = Vec::new();
         let read = pipe.take(MOST_BYTES + 1).read_to_end(&mut bytes);
@@ -83,13 +155,21 @@ fn is_over(child: Pid, deadline: Instant) -> bool {
 mod tests {
     use super::*;
 
+    fn executable(folder: &Path, script: &str) -> PathBuf {
+        let file = folder.join("outages");
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        set_mode(folder, 0o755);
+        set_mode(&file, 0o755);
+        file
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+
     fn sh(script: &str, limit: Duration) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("outages");
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&file, mode).unwrap();
-        output(file.to_str().unwrap(), "alpha", limit)
+        output(&executable(folder.path(), script), "alpha", account("root").unwrap(), limit)
     }
 
     /// PBS-P-14: only what a program prints that ends well and in time is an answer.
@@ -101,6 +181,49 @@ mod tests {
         assert!(sh("sleep 600", Duration::from_millis(50)).unwrap_err().contains("took too long"));
         assert!(sh("exec >&-; sleep 600", Duration::from_millis(50)).unwrap_err().contains("took too long"));
         assert!(sh("yes", long).unwrap_err().contains("prints more than"));
-        assert!(output("/nowhere/x", "alpha", long).unwrap_err().contains("cannot be started"));
+        let missing = output(Path::new("/nowhere/x"), "alpha", None, long);
+        assert!(missing.unwrap_err().contains("cannot be started"));
+    }
+
+    /// PBS-P-14: the program is never root, also if other programs of the site are, and has none of root's groups.
+    #[test]
+    fn a_program_is_not_root_and_has_no_groups_of_root() {
+        if !Uid::effective().is_root() {
+            assert_eq!(account("no such account"), Ok(None));
+            return;
+        }
+        let nobody = User::named(NOBODY).unwrap();
+        let told = sh("id -u; id -G", Duration::from_secs(60));
+        assert_eq!(told, Ok(format!("{}\n{}\n", nobody.uid, nobody.gid)));
+        assert_eq!(
+            account("daemon").unwrap(),
+            User::named("daemon").map(|user| Account { uid: user.uid, gid: user.gid })
+        );
+        assert_eq!(account("no such account").unwrap_err(), "account `no such account` does not exist");
+    }
+
+    /// PBS-P-14: a file that others can change or exchange is none to follow.
+    #[test]
+    fn files_that_others_can_change_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let file = executable(&real, "true");
+        assert_eq!(owned(&file), Ok(file.clone()));
+        let link = real.join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(owned(&link), Ok(file.clone()));
+        for (path, mode) in [(&file, 0o775), (&file, 0o757), (&real, 0o777)] {
+            set_mode(path, mode);
+            let refused = format!("others than the owner of {} can write there", path.display());
+            assert_eq!(owned(&file), Err(refused.clone()));
+            assert_eq!(owned(&link), Err(refused));
+            set_mode(path, 0o755);
+        }
+        assert!(owned(&real.join("none")).unwrap_err().contains("cannot be looked at"));
+        if Uid::effective().is_root() {
+            std::os::unix::fs::chown(&real, Some(1), None).unwrap();
+            let refused = format!("{} belongs to user number 1, not to root", real.display());
+            assert_eq!(owned(&file), Err(refused));
+        }
     }
 }

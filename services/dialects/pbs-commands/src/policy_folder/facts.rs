@@ -1,7 +1,7 @@
 //! What presets have to know of a site that stands neither in their folder nor in the log: outages, as a program prints them,
 //! and the allocations of groups (PBS-P-03, PBS-P-14).
 
-use super::bounded;
+use super::bounded::{self, NOBODY};
 use muster_pbs_policy::{
     allocations,
     findings::Finding,
@@ -12,16 +12,22 @@ use muster_pbs_policy::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 /// How long the program may take for a host.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(30);
 
+/// The name of the file that names the program.
+const CONFIG_FILE: &str = "config";
+
 /// The known facts, with the age of each answer.
-#[derive(Default)]
 pub(super) struct Facts {
+    /// The file that names the program.
+    config_file: PathBuf,
+    /// The account that the program runs as.
+    account: String,
     answers: BTreeMap<String, Answer>,
     over_allocation: Vec<u32>,
     /// The mistakes in them that were told last.
@@ -34,6 +40,22 @@ struct Answer {
 }
 
 impl Facts {
+    /// Nothing is known yet of the site with this folder.
+    pub fn of_folder(folder: &Path) -> Self {
+        Self {
+            config_file: folder.join(CONFIG_FILE),
+            account: NOBODY.to_owned(),
+            answers: BTreeMap::new(),
+            over_allocation: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
+    /// Names the account that the program runs as. It is `nobody` in place of root.
+    pub fn run_as(&mut self, account: String) {
+        self.account = account;
+    }
+
     /// Adds the facts to a site. What cannot be found out is unknown: nothing starts on a host whose outages are, and groups
     /// stay where they were.
     ///
@@ -68,7 +90,7 @@ impl Facts {
         for name in asked {
             let is_fresh = self.answers.get(&name).is_some_and(|answer| answer.at.elapsed() < kept);
             if !is_fresh {
-                let outages = outages_of(command, &name);
+                let outages = self.outages_of(command, &name);
                 self.answers.insert(name, Answer { at: Instant::now(), outages });
             }
         }
@@ -82,11 +104,14 @@ impl Facts {
         };
         self.answers.iter().filter_map(wrong).collect()
     }
-}
 
-fn outages_of(command: &str, name: &str) -> Result<Outages, String> {
-    let answer = bounded::output(command, name, PROGRAM_LIMIT)?;
-    outages::read(&answer).map_err(|mistakes| mistakes.first().map(Finding::located).unwrap_or_default())
+    /// What the program says of a name. It is not started if others than root can change it, or what names it.
+    fn outages_of(&self, command: &str, name: &str) -> Result<Outages, String> {
+        bounded::owned(&self.config_file)?;
+        let program = bounded::owned(Path::new(command))?;
+        let answer = bounded::output(&program, name, bounded::account(&self.account)?, PROGRAM_LIMIT)?;
+        outages::read(&answer).map_err(|mistakes| mistakes.first().map(Finding::located).unwrap_or_default())
+    }
 }
 
 /// The numbers of the groups that have used more than their allocation. A group that this host does not know has no jobs.

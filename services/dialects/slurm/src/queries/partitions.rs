@@ -103,9 +103,11 @@ fn set(queue: &mut QueueSpec, key: &str, value: &str) -> Result<(), Failure> {
         "PreemptMode" => queue.makes_way = makes_way(value, queue.makes_way)?,
         "PriorityTier" => queue.priority = value.parse().map_err(|_| invalid(key, value))?,
         "RootOnly" => match (yes_or_no(key, value)?, is_root_only(queue)) {
-            (true, _) => queue.users = vec![ROOT.to_owned()],
             (false, true) => queue.users = Vec::new(),
-            (false, false) => {}
+            (true, true) | (false, false) => {}
+            (true, false) if queue.users.is_empty() => queue.users = vec![ROOT.to_owned()],
+            // `NO` could not give them back.
+            (true, false) => return Err(not_here(key, "YES with a list of other users")),
         },
         key if is_usual(key, value) => {}
         key => return Err(not_here(key, value)),
@@ -122,11 +124,14 @@ pub fn is_root_only(queue: &QueueSpec) -> bool {
 
 /// How running jobs make way for those of partitions with a higher priority; `None` if they do not.
 fn makes_way(value: &str, before: Option<MakesWay>) -> Result<Option<MakesWay>, Failure> {
-    let by = match value.to_ascii_lowercase().as_str() {
-        "off" => return Ok(None),
-        "requeue" => WayOut::Requeue,
-        "cancel" => WayOut::Cancel,
-        "suspend" => WayOut::Suspend,
+    let lower = value.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(',').map(str::trim).collect();
+    let by = match words.as_slice() {
+        ["off"] => return Ok(None),
+        ["requeue"] => WayOut::Requeue,
+        ["cancel"] => WayOut::Cancel,
+        // In Slurm jobs take turns on CPUs by gangs; here a suspended job waits until they are given back.
+        ["suspend"] | ["gang", "suspend"] | ["suspend", "gang"] => WayOut::Suspend,
         _ => return Err(not_here("PreemptMode", value)),
     };
     Ok(Some(MakesWay { by, ..before.unwrap_or_default() }))

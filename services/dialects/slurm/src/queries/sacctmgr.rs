@@ -5,7 +5,12 @@ use super::{
     getopt::{Opt, Takes::*, opt, parse as read},
     printed_only,
 };
-use crate::show::{columns::ListStyle, data::DataFormat};
+use crate::{
+    moment,
+    show::{columns::ListStyle, data::DataFormat},
+};
+use jiff::Zoned;
+use muster_schemas::time::Timestamp;
 
 const NAME: &str = "sacctmgr";
 
@@ -156,6 +161,60 @@ impl Sacctmgr {
     }
 }
 
+/// The conditions on outages beside those on their nodes, by the beginnings of their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutageCondition {
+    Start,
+    End,
+    Flags,
+    State,
+}
+
+impl OutageCondition {
+    /// `sta` begins `start` and `state`: it is the first of them.
+    fn begun_by(word: &str) -> Option<Self> {
+        let known = [("start", Self::Start), ("end", Self::End), ("condflags", Self::Flags), ("state", Self::State)];
+        let is_begun = |name: &str| name.starts_with(word) || format!("{name}s").starts_with(word);
+        known.into_iter().find(|(name, _)| is_begun(name)).map(|(_, condition)| condition)
+    }
+}
+
+impl Sacctmgr {
+    /// Outages that begin at this time or later are not meant. All outages that are known still last, so that they are in any
+    /// period that ends after they have begun, whenever it starts, and `CondFlags=Open` is about all of them.
+    ///
+    /// # Errors
+    /// A time or a flag that is none.
+    pub fn period_end(&self, now: &Zoned) -> Result<Option<Timestamp>, Failure> {
+        let mut first = None;
+        for (word, value) in &self.wanted {
+            let value = value.trim_matches(['"', '\'']);
+            let time = || {
+                let invalid = || Failure::error(NAME, format_args!("Invalid time specification (pos=0): {value}"));
+                moment::parse_past(value, now).ok_or_else(invalid)
+            };
+            match OutageCondition::begun_by(word) {
+                Some(OutageCondition::Start) => drop(time()?),
+                Some(OutageCondition::End) => {
+                    let end = time()?;
+                    first = Some(first.map_or(end, |first: Timestamp| first.min(end)));
+                }
+                Some(OutageCondition::Flags) if !value.eq_ignore_ascii_case("open") => {
+                    return Err(Failure::error(NAME, format_args!("Invalid condflag {value}")));
+                }
+                Some(OutageCondition::Flags | OutageCondition::State) | None => {}
+            }
+        }
+        Ok(first)
+    }
+
+    /// The lists of states of outages.
+    pub fn states(&self) -> impl Iterator<Item = &str> {
+        let is_state = |word: &str| OutageCondition::begun_by(word) == Some(OutageCondition::State);
+        self.wanted.iter().filter(move |(word, _)| is_state(word)).map(|(_, list)| list.as_str())
+    }
+}
+
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
@@ -231,7 +290,7 @@ const fn selecting(kind: Kind) -> &'static [&'static str] {
         Kind::User => &["name", "user", "account", "acct", "cluster", "defaultaccount", "adminlevel", "partition"],
         Kind::Qos | Kind::Coordinator => &["name", "cluster"],
         Kind::Cluster => &["name", "cluster"],
-        // Nodes that are out of service now were so at any time that includes now.
+        // What the times and flags among them select says `period_end`.
         Kind::Event => &["name", "nodes", "cluster", "start", "end", "state", "condflags", "reason", "user"],
         Kind::Transaction => &["action", "actor", "cluster"],
         Kind::Tres => &["type", "name", "id"],

@@ -628,11 +628,29 @@ fn nothing_is_ignored_by_sacctmgr() {
     for line in [
         "show user ann withassoc cluster=alpha adminlevel=none",
         "list accounts names=test parent=root",
-        "show events nodes=n1 start=2026-01-01",
+        "show events nodes=n1 start=2026-01-01 end=now condflags=open",
         "show tres id=1",
         "show assoc where acct=test users=ann",
     ] {
         assert!(parse(line).is_ok(), "{line}");
+    }
+}
+
+/// SL-L-02: outages that are listed go on, so they are in any time that ends after they have begun.
+#[test]
+fn outages_are_selected_by_time() {
+    let now = "2026-11-27T10:00:00[UTC]".parse().expect("a time");
+    let until = |text: &str| run(sacctmgr::parse(&split(&format!("show event {text}")))).period_end(&now);
+    let second = |text: &str| Ok(Some(text.parse::<jiff::Timestamp>().expect("a time").as_second()));
+    let seconds = |text: &str| until(text).map(|end| end.map(|end| end.to_jiff().as_second()));
+    assert_eq!(seconds("end=2020-02-02"), second("2020-02-02T00:00:00Z"));
+    assert_eq!(seconds("en=now en=2026-11-26T08:00"), second("2026-11-26T08:00:00Z"));
+    for open in ["st=2020-02-02", "start=now", "sta=today stat=drain", "condflags=Open", "nodes=n1"] {
+        assert_eq!(seconds(open), Ok(None), "{open}");
+    }
+    for wrong in ["st=foo", "start=", "end=whenever", "condflags=closed", "cond="] {
+        let refused = until(wrong).expect_err(wrong);
+        assert!(refused.lines[0].contains("Invalid"), "{wrong}: {refused:?}");
     }
 }
 
@@ -741,6 +759,9 @@ fn partitions_are_made_and_changed_as_queues() {
     let preempted = |text: &str| after(text).queue.makes_way;
     assert_eq!(preempted("preemptmode=requeue"), Some(MakesWay { by: WayOut::Requeue, grace_seconds: 5 }));
     assert_eq!(preempted("gracetime=9 preemptmode=suspend"), Some(MakesWay { by: WayOut::Suspend, grace_seconds: 9 }));
+    for gangs in ["preemptmode=GANG,SUSPEND", "preemptmode=suspend,gang"] {
+        assert_eq!(preempted(gangs), Some(MakesWay { by: WayOut::Suspend, grace_seconds: 5 }), "{gangs}");
+    }
     assert_eq!(preempted("preemptmode=off"), None);
     assert_eq!(
         ["qos=long", "qos=", "state=up"].map(|text| after(text).class.map(|class| class.len())),
@@ -754,6 +775,8 @@ fn partitions_are_made_and_changed_as_queues() {
         "default=no",
         "maxnodes=x",
         "preemptmode=within",
+        "preemptmode=gang",
+        "preemptmode=suspend,cancel",
         "preemptmode=off gracetime=3",
         "allowaccounts=a",
         "lln=yes",
@@ -761,6 +784,23 @@ fn partitions_are_made_and_changed_as_queues() {
     ] {
         assert!(change(&format!("update partitionname=p2 {wrong}")).is_err(), "{wrong}");
     }
+    // The list of users is not lost to a key that could not bring it back.
+    let of = |users: &[&str], value: &str| {
+        let users = users.iter().map(|user| (*user).to_owned()).collect();
+        let before = QueueSpec { users, ..before.clone() };
+        let changed = queue_change(
+            &update(&format!("update partitionname=p2 rootonly={value}")),
+            "p2",
+            Some(&before),
+            true,
+            is_node,
+        );
+        changed.map(|change| change.queue.users)
+    };
+    assert!(of(&["ann"], "yes").is_err());
+    assert_eq!(of(&["ann"], "no").unwrap(), ["ann"]);
+    assert_eq!(of(&["root"], "yes").unwrap(), ["root"]);
+    assert_eq!(of(&["root"], "no").unwrap(), [""; 0]);
 }
 
 /// SL-C-38
