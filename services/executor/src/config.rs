@@ -57,6 +57,10 @@ pub struct Config {
     /// The site's program that suspends the processes of a job and lets them continue, in place of muster's own way; absolute.
     /// Default: none.
     pub suspend_program: Option<PathBuf>,
+    /// The site's program right after the processes of a job were suspended, on the job's first node only; absolute. Default: none.
+    pub after_suspend_program: Option<PathBuf>,
+    /// The site's program right before suspended processes of a job continue, on the job's first node only; absolute. Default: none.
+    pub before_resume_program: Option<PathBuf>,
     /// The site's program that checks whether this node is healthy; absolute. Default: none.
     pub health_check_program: Option<PathBuf>,
     /// From one check to the next; 1 to 86,400. Default: 300.
@@ -105,6 +109,8 @@ impl Default for Config {
             job_prolog: None,
             job_epilog: None,
             suspend_program: None,
+            after_suspend_program: None,
+            before_resume_program: None,
             health_check_program: None,
             health_check_interval_seconds: 300,
             site_program_account: "nobody".into(),
@@ -184,13 +190,15 @@ impl Config {
     }
 
     /// The programs of the site by their keys.
-    fn programs(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+    fn programs(&self) -> [(&'static str, &Option<PathBuf>); 8] {
         [
             ("prolog", &self.prolog),
             ("epilog", &self.epilog),
             ("job_prolog", &self.job_prolog),
             ("job_epilog", &self.job_epilog),
             ("suspend_program", &self.suspend_program),
+            ("after_suspend_program", &self.after_suspend_program),
+            ("before_resume_program", &self.before_resume_program),
             ("health_check_program", &self.health_check_program),
         ]
     }
@@ -219,6 +227,8 @@ impl Config {
             job_prolog: self.job_prolog.clone(),
             job_epilog: self.job_epilog.clone(),
             suspend_program: self.suspend_program.clone(),
+            after_suspend_program: self.after_suspend_program.clone(),
+            before_resume_program: self.before_resume_program.clone(),
         }))
     }
 }

@@ -46,6 +46,10 @@ pub struct SitePrograms {
     pub job_epilog: Option<PathBuf>,
     /// Suspends the processes of a job and lets them continue.
     pub suspend_program: Option<PathBuf>,
+    /// Runs on the first node of a job right after its processes there have stopped.
+    pub after_suspend_program: Option<PathBuf>,
+    /// Runs on the first node of a job right before its processes there continue.
+    pub before_resume_program: Option<PathBuf>,
 }
 
 /// Either change of the processes of a job.
@@ -121,6 +125,22 @@ impl SitePrograms {
         let mut command = Command::new(program);
         command.args([what.word(), &order.job.to_string(), &owner.user]).arg(process_file);
         self.run("suspend program", command, &variables(order, owner), || false)
+    }
+
+    /// Runs the program that follows a suspension, or the one ahead of a continuation, if this is the first node of the job. It
+    /// gets the number of the job (OAR-S-04).
+    ///
+    /// # Errors
+    /// Why it failed, for people.
+    pub fn run_beside_suspension(&self, what: Suspension, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
+        let (name, program) = match what {
+            Suspension::Suspend => ("after_suspend_program", &self.after_suspend_program),
+            Suspension::Resume => ("before_resume_program", &self.before_resume_program),
+        };
+        let Some(program) = program.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };
+        let mut command = Command::new(program);
+        command.arg(order.job.to_string());
+        self.run(name, command, &variables(order, owner), || false)
     }
 
     /// Whether programs of this run get a node file.
@@ -272,6 +292,8 @@ mod tests {
             job_prolog: None,
             job_epilog: None,
             suspend_program: None,
+            after_suspend_program: None,
+            before_resume_program: None,
         }
     }
 

@@ -128,6 +128,56 @@ async fn the_site_says_how_jobs_are_suspended() {
     assert!(node.processes_of(2).is_empty());
 }
 
+/// OAR-S-04: programs of the site run right after the processes of a job have stopped and right before they continue, on its
+/// first node. If the first one fails, the ledger is asked to let the job continue; if the second one does, the job ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_site_acts_right_after_a_suspension_and_right_before_its_end() {
+    for mode in modes() {
+        let mut node = Node::start(mode).await;
+        node.stop_executor().await;
+        let beats = "wc -c < beats > before; sleep 0.3; wc -c < beats > after; cmp -s before after && echo \"$0 $1 still\" | sed 's,.*/,,' >> log";
+        let text = format!("{beats}\ntest ! -e broken-$(basename $0) || {{ echo no server; exit 1; }}");
+        node.config.after_suspend_program = program(&node, "stopped", &text);
+        node.config.before_resume_program = program(&node, "continues", &text);
+        node.config.site_program_account = muster_names::User::numbered(Uid::effective().as_raw()).unwrap().name;
+        node.start_executor().await;
+        let order = |run: u64| {
+            node.script(run, "echo ready > ready; while test ! -e go; do printf . >> beats; sleep 0.01; done")
+        };
+        node.launch(order(1)).await;
+        node.text("ready").await;
+        node.order(NodeOrder::Suspend { part: part(1) }).await;
+        until("its suspension", || (node.read("log") == "stopped 1 still\n").then_some(())).await;
+        node.order(NodeOrder::Suspend { part: part(1) }).await;
+        node.order(NodeOrder::Resume { part: part(1) }).await;
+        until("its continuation", || (node.read("log") == "stopped 1 still\ncontinues 1 still\n").then_some(())).await;
+        fs::write(node.work("go"), "").unwrap();
+        assert_eq!(node.ended(1).await.status, code(0), "{mode:?}");
+        assert_eq!(node.read("log").lines().count(), 2, "a repeated order runs nothing");
+        let unwanted = |command: &Command| match command {
+            Command::SuspensionUnwanted { part, why } => Some((part.run(), why.clone())),
+            _ => None,
+        };
+        assert!(!node.notes.lock().unwrap().commands.iter().any(|one| unwanted(&one.command).is_some()));
+        for name in ["broken-stopped", "broken-continues"] {
+            fs::write(node.work(name), "").unwrap();
+        }
+        fs::remove_file(node.work("ready")).unwrap();
+        fs::remove_file(node.work("go")).unwrap();
+        node.launch(order(2)).await;
+        node.text("ready").await;
+        node.order(NodeOrder::Suspend { part: part(2) }).await;
+        let (run, why) = node.told("that the suspension is unwanted", unwanted).await;
+        assert!(run == RunId(2) && why.starts_with("after_suspend_program ") && why.ends_with(": no server"), "{why}");
+        node.order(NodeOrder::Resume { part: part(2) }).await;
+        let exit = node.ended(2).await;
+        let is_said = matches!(&exit.cause, EndCause::Lost(why) if why.starts_with("before_resume_program "));
+        assert!(is_said, "{mode:?}: {exit:?}");
+        assert!(node.processes_of(2).is_empty(), "{mode:?}");
+        assert!(!is_drained(&node), "the node is not at fault");
+    }
+}
+
 /// OAR-X-06: a node where a job cannot be kept together is unfit, and the job ends as on a lost node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_cannot_keep_jobs_together_is_unfit() {

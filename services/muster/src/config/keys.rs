@@ -865,6 +865,20 @@ const EXECUTOR: Section = Section {
              processes. If it fails, the node is drained and the job ends here as on a lost node.",
         ),
         key(
+            "after_suspend_program",
+            Kind::Path,
+            "",
+            "The site's program right after the processes of a job were suspended, on the job's first node only, an absolute path. Its \
+             argument is the job. If it fails, the job continues, and shows why.",
+        ),
+        key(
+            "before_resume_program",
+            Kind::Path,
+            "",
+            "The site's program right before suspended processes of a job continue, on the job's first node only, an absolute path. Its \
+             argument is the job. If it fails, the job ends as on a lost node.",
+        ),
+        key(
             "health_check_program",
             Kind::Path,
             "",

@@ -67,6 +67,8 @@ const NO_LIMIT: u64 = 315_360_000;
 const SECONDS: Form = Form::Number(0, 604_800);
 const SAME: &str = "";
 const SITE_ACCOUNT: &str = "it runs as the account in site_program_account of [executor], by default nobody";
+const BESIDE_SUSPENSION: &str =
+    "it runs on the first node of the job, as the account in site_program_account of [executor]";
 
 const ENERGY: &str = "energy is saved by settings of its own, see the chapter on OAR";
 const QUOTAS: &str = "quotas are settings of their own, see the chapter on OAR";
@@ -100,13 +102,16 @@ const KEYS: &[(&str, Meaning)] = &[
     ("EPILOGUE_EXEC_FILE", Set("executor", "job_epilog", Form::Path, SITE_ACCOUNT)),
     ("SERVER_PROLOGUE_EXEC_FILE", Advice(FILES)),
     ("SERVER_EPILOGUE_EXEC_FILE", Advice(FILES)),
-    ("SUSPEND_RESUME_SCRIPT_TIMEOUT", Usual("60", "scripts around a suspension are not run")),
+    (
+        "SUSPEND_RESUME_SCRIPT_TIMEOUT",
+        Usual("60", "`site_program_timeout_seconds` of `[executor]` is for all such programs"),
+    ),
     (
         "SUSPEND_RESUME_FILE",
         Set("executor", "suspend_program", Form::Path, "it gets other arguments here, see the chapter on operation"),
     ),
-    ("JUST_AFTER_SUSPEND_EXEC_FILE", Advice("scripts around a suspension are not run")),
-    ("JUST_BEFORE_RESUME_EXEC_FILE", Advice("scripts around a suspension are not run")),
+    ("JUST_AFTER_SUSPEND_EXEC_FILE", Set("executor", "after_suspend_program", Form::Path, BESIDE_SUSPENSION)),
+    ("JUST_BEFORE_RESUME_EXEC_FILE", Set("executor", "before_resume_program", Form::Path, BESIDE_SUSPENSION)),
     ("USERS_ALLOWED_HOLD_RESUME", Usual("no", "operators suspend jobs")),
     ("SCHEDULER_AVAILABLE_SUSPENDED_RESOURCE_TYPE", Usual("default", "cores of suspended jobs are free for others")),
     (
