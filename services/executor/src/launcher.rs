@@ -547,8 +547,12 @@ impl Launcher {
     }
 }
 
-/// Runs the site's epilogs for a run that has no shim.
+/// Removes the group that the site has made for a run that has no shim, and runs the site's epilogs for it.
 fn run_epilog(spool: &Path, order: &SpooledOrder, folder: &RunFolder) {
+    let remove = |site: &SitePrograms| site.remove_group(&order.order, &order.identity);
+    if let Some(Err(why)) = order.site.as_ref().map(remove) {
+        note_unfit(spool, &why);
+    }
     let run = |site: &SitePrograms| site.run_epilogs(&order.order, &order.identity, &folder.file(SITE_NODE_FILE));
     if let Some(Err(why)) = order.site.as_ref().map(run) {
         note_unfit(spool, &why);

@@ -794,19 +794,23 @@ async fn find_gpus(config: &Config, spool: &Spool) -> anyhow::Result<Option<Foun
 }
 
 fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>) -> anyhow::Result<Settings> {
-    let mut hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
-        .with_context(|| format!("containment {:?} is not available", config.containment))?;
+    let mode = config.own_containment();
+    let mut hierarchies = Hierarchies::detect(mode, &containment::instance(&config.node, spool.root()))
+        .with_context(|| format!("containment {mode:?} is not available"))?;
     let node = &config.node;
     let gpus = found.map(|found| found.devices.clone());
     for (number, gpu) in (0..).zip(gpus.iter().flatten()) {
         tracing::info!(node, number, %gpu, model = gpu.model, uuid = gpu.uuid, "a GPU of this node");
     }
     if gpus.as_ref().is_some_and(|gpus| !gpus.is_empty())
-        && let Err(error) = hierarchies.with_devices(config.containment)
+        && let Err(error) = hierarchies.with_devices(mode)
     {
         tracing::warn!(node, %error, "jobs can open the GPUs of other jobs: only variables name those that are theirs");
     }
     tracing::info!(node = config.node, containment = hierarchies.describe(config.bind_cpus), "executor starts");
+    if let Some(manager) = &config.isolation_manager {
+        tracing::info!(node, manager = %manager.display(), "a program of the site isolates jobs");
+    }
     Ok(Settings {
         boot_id: boot_id.to_owned(),
         hierarchies,

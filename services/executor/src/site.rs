@@ -4,6 +4,8 @@
 //! None of them gets a word of a user: they learn numbers and checked names through variables. They run as an account
 //! of the site's choice, and as root only if the configuration names it.
 
+mod isolation;
+
 use crate::{
     identity::{self, Identity},
     runtimes::FOLDERS,
@@ -19,6 +21,8 @@ use std::{
     process::Command,
     time::{Duration, Instant},
 };
+
+pub use isolation::{Inside, Isolation};
 
 /// The file in a spool that says why the node is to be drained.
 const UNFIT: &str = "unfit";
@@ -50,6 +54,8 @@ pub struct SitePrograms {
     pub after_suspend_program: Option<PathBuf>,
     /// Runs on the first node of a job right before its processes there continue.
     pub before_resume_program: Option<PathBuf>,
+    /// Makes, reads and fills the groups of jobs, in place of the executor's own.
+    pub isolation: Option<Isolation>,
 }
 
 /// Either change of the processes of a job.
@@ -165,10 +171,23 @@ impl SitePrograms {
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> Result<(), String> {
+        self.ask(what, command, variables, is_stopped).map(drop)
+    }
+
+    /// Runs a program; returns the first line that it has said.
+    fn ask(
+        &self,
+        what: &str,
+        command: Command,
+        variables: &[(&str, String)],
+        is_stopped: impl FnMut() -> bool,
+    ) -> Result<String, String> {
         let program = PathBuf::from(command.get_program());
         match self.try_run(command, variables, is_stopped) {
-            Ok((Outcome::Stopped, _)) => Ok(()),
-            Ok((Outcome::Ended(status), _)) if status.success() => Ok(()),
+            Ok((Outcome::Stopped, _)) => Ok(String::new()),
+            Ok((Outcome::Ended(status), said)) if status.success() => {
+                Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+            }
             Ok((outcome, output)) => {
                 let how = match outcome {
                     Outcome::Ended(status) => format!("{what} {} failed ({status})", program.display()),
@@ -294,6 +313,7 @@ mod tests {
             suspend_program: None,
             after_suspend_program: None,
             before_resume_program: None,
+            isolation: None,
         }
     }
 

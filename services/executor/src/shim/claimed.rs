@@ -114,6 +114,15 @@ impl Shim {
         site.run_beside_suspension(what, &order.order, &order.identity)
     }
 
+    /// Removes the group that the site has made for the run. If that fails, the node is unfit (OAR-X-05, OAR-X-06).
+    pub fn remove_group(&self) {
+        let order = &self.claim.order;
+        let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return };
+        if let Err(why) = site.remove_group(&order.order, &order.identity) {
+            self.note_unfit(&why);
+        }
+    }
+
     /// Whether the site has a prolog for this run.
     pub fn has_prolog(&self) -> bool {
         !self.key.is_step()

@@ -523,6 +523,7 @@ impl<'a> Supervised<'a> {
         if !is_over {
             self.shim.note_unfit(&cannot_be_ended(Some(self.spooled.order.job)));
         }
+        self.shim.remove_group();
     }
 
     /// The last output is in the spool before the end of the step.

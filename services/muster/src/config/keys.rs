@@ -796,7 +796,7 @@ const EXECUTOR: Section = Section {
             "containment",
             Kind::OneOf(&["auto", "cgroup2", "cgroup1", "process"]),
             "\"auto\"",
-            "How the processes of a job are kept together; `auto` takes the best that the host offers.",
+            "How the processes of a job are kept together; `auto` takes the best that the host offers. `process` makes no groups.",
         ),
         key(
             "bind_cpus",
@@ -877,6 +877,27 @@ const EXECUTOR: Section = Section {
             "",
             "The site's program right before suspended processes of a job continue, on the job's first node only, an absolute path. Its \
              argument is the job. If it fails, the job ends as on a lost node.",
+        ),
+        key(
+            "isolation_manager",
+            Kind::Path,
+            "",
+            "The site's program that makes and removes the groups in which jobs are isolated, in place of muster's own groups, an \
+             absolute path. Its arguments are `create` or `remove`, the group, the job, its owner, and for `create` the CPUs with \
+             commas between them. It comes with `isolation_reader` and `isolation_joiner`.",
+        ),
+        key(
+            "isolation_reader",
+            Kind::Path,
+            "",
+            "The site's program that prints the group of a process, an absolute path. Its argument is the number of the process.",
+        ),
+        key(
+            "isolation_joiner",
+            Kind::Path,
+            "",
+            "The site's program that takes a process into a group, an absolute path. Its arguments are the group and the number of \
+             the process.",
         ),
         key(
             "health_check_program",
