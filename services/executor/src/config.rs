@@ -28,6 +28,9 @@ pub struct Config {
     /// Whether processes are bound to the cores of their run. Default: true; with `muster up` false, and only its only node
     /// can bind.
     pub bind_cpus: bool,
+    /// The property of the node with the CPUs of its cores, for jobs whose orders say what their nodes are, which those of OAR do.
+    /// Default: `cpuset`.
+    pub cpuset_property: String,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,
     /// The nodes that are emulated on this host, this one among them, if each is to be a host of its own: with its name,
@@ -104,6 +107,7 @@ impl Default for Config {
             heartbeat_seconds: 3,
             containment: ContainmentMode::Auto,
             bind_cpus: true,
+            cpuset_property: "cpuset".into(),
             open_files: 1024,
             emulated_nodes: Vec::new(),
             gpus: None,

@@ -815,6 +815,7 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>
         boot_id: boot_id.to_owned(),
         hierarchies,
         cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
+        cpuset_property: config.cpuset_property.clone(),
         open_files: config.open_files,
         gpus,
         pmix_program: std::env::current_exe().ok(),

@@ -805,6 +805,13 @@ const EXECUTOR: Section = Section {
             "Whether processes are bound to the cores that their job was given. `muster up` never does.",
         ),
         key(
+            "cpuset_property",
+            Kind::Text,
+            "\"cpuset\"",
+            "The property of a node that lists the CPUs of its cores, for jobs that are submitted with OAR's commands: see the chapter \
+             on OAR.",
+        ),
+        key(
             "open_files",
             from_to(64, 1_048_576),
             "1024",

@@ -92,8 +92,11 @@ const KEYS: &[(&str, Meaning)] = &[
     ("OARSUB_FORCE_JOB_KEY", Usual("no", "nodes of a job are reached by oarsh without a key")),
     ("NODE_FILE_DB_FIELD", Usual("network_address", "the node file has names of nodes")),
     ("NODE_FILE_DB_FIELD_DISTINCT_VALUES", Usual("resource_id", "the node file has a line for each core")),
-    ("JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD", Usual("cpuset", "jobs are confined to the cores that they have")),
-    ("JOB_RESOURCE_MANAGER_FILE", Advice("jobs are confined by the executors themselves")),
+    ("JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD", Set("executor", "cpuset_property", Form::Text, SAME)),
+    (
+        "JOB_RESOURCE_MANAGER_FILE",
+        Advice("executors confine jobs; `isolation_manager` of [executor] is another such program"),
+    ),
     ("CPUSET_PATH", Advice("jobs are confined by control groups that the executors make")),
     ("DETACH_JOB_FROM_SERVER", Usual("1", "jobs run detached from the server always")),
     ("PROLOGUE_EPILOGUE_TIMEOUT", Set("executor", "site_program_timeout_seconds", Form::Number(1, 3_600), SAME)),
