@@ -281,7 +281,7 @@ async fn isolation_can_be_switched_off() {
     let node = Node::start(ContainmentMode::Process).await;
     node.launch(node.script(1, "echo ready > ready; while test ! -e go; do sleep 0.01; done")).await;
     node.text("ready").await;
-    assert_eq!(groups_of(&node), [PathBuf::new(); 0]);
+    assert!(groups_of(&node).is_empty());
     fs::write(node.work("go"), "").unwrap();
     assert_eq!(node.ended(1).await.status, code(0));
 }

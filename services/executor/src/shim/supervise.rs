@@ -413,7 +413,9 @@ impl<'a> Supervised<'a> {
         }
         match self.shim.before_resumption() {
             Ok(()) => self.resume(),
-            Err(why) => drop(self.failed.get_or_insert(EndCause::Lost(why))),
+            Err(why) => {
+                self.failed.get_or_insert(EndCause::Lost(why));
+            }
         }
     }
 
