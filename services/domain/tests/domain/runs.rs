@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
-    job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
+    job::{ExitStatus, JobSpec, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
 
 fn ended(run: RunId, exit: NodeExit) -> Command {
