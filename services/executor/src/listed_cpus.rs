@@ -17,7 +17,7 @@ pub fn facts_of(order: &LaunchOrder) -> Option<&NodeFacts> {
 /// the order of the cores.
 ///
 /// # Errors
-/// What is wrong with the value, for people.
+/// Why the value is no list, for people.
 pub fn listed(facts: &NodeFacts, property: &str, cores: &IndexSet, usable: &[u32]) -> Result<Option<Vec<u32>>, String> {
     let Some(value) = facts.properties.get(property) else { return Ok(None) };
     let wrong = |why: String| Err(format!("the property `{property}` of the node is `{value}`: {why}"));

@@ -165,6 +165,6 @@ fn jobs_of_oar_use_the_cpus_that_their_node_lists() {
     site.system.wait_until("the node is suspected", || site.ok("oarnodes -s").contains("Suspected"));
     // It waits for another node.
     crate::oar::wait_for(&site, 5, "Waiting");
-    let events = site.ok("oarnodes -e node1");
+    let events = site.ok("oarnodes -e '2026-01-01 00:00:00' node1");
     assert!(events.contains("CPUSET_ERROR") && events.contains("it has 3 entries"), "{events}");
 }
