@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-/// What may follow a state.
+/// The states that may follow a state.
 const fn moves(from: State) -> &'static [State] {
     match from {
         Waiting => &[Hold, ToLaunch, ToAckReservation, ToError, Error],
