@@ -130,6 +130,8 @@ fn with_types_of_oar(cluster: &Cluster, command: Command) -> Command {
 /// A job that starts this many seconds from now and runs for a minute.
 fn reservation(cluster: &Cluster, mut spec: JobSpec, after: i64) -> JobSpec {
     spec.types = vec![JobType::FixedStart];
+    // No job of OAR has some; one whose copies fail is held.
+    spec.copies = Default::default();
     spec.components[0].begin = Some(cluster.now.plus_seconds(after));
     spec.components[0].deadline = None;
     spec.components[0].alternatives[0].walltime_seconds = Some(60);
