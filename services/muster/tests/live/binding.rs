@@ -137,11 +137,8 @@ fn jobs_of_oar_use_the_cpus_that_their_node_lists() {
     let Some((site, [first, second])) = site() else { return };
     let printed = |job: u64, options: &str| {
         site.ok(&format!("oarsub {options} \"{ALLOWED}\""));
-        let file = format!("OAR.{job}.stdout");
-        site.system.wait_until("it has printed", || {
-            site.system.path(&file).exists() && site.system.read(&file).ends_with('\n')
-        });
-        site.system.read(&file).trim().to_owned()
+        crate::oar::wait_for(&site, job, "Terminated");
+        site.system.read(&format!("OAR.{job}.stdout")).trim().to_owned()
     };
     assert_eq!(printed(1, "-l core=1"), first.to_string());
     site.ok(&format!("oarnodesetting -h node1 -p 'cpuset={second} {first}'"));
