@@ -535,6 +535,13 @@ pub enum Command {
         /// How long it may run from its start, in seconds; `None` means as long as its job.
         walltime_seconds: Option<u64>,
     },
+    /// What the site does right after a suspension has failed on the node: the job is to continue (OAR-S-04).
+    SuspensionUnwanted {
+        /// The part of the run.
+        part: PartId,
+        /// Why, for people.
+        why: String,
+    },
 }
 
 /// How to end jobs (HPC-C-06).

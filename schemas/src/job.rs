@@ -346,11 +346,20 @@ pub struct RequeuePolicy {
     pub max_runs: u32,
     /// An exit code only counts if the run lasted longer than this, in seconds (OAR-T-31).
     pub exit_codes_after_seconds: u32,
+    /// After a run that a node was lost for, or kept from starting, before a process of the job had begun, if the job has had no
+    /// more runs than this (OAR-J-20).
+    pub unbegun_runs: u32,
 }
 
 impl Default for RequeuePolicy {
     fn default() -> Self {
-        Self { on_node_lost: false, on_exit_codes: Vec::new(), max_runs: 10, exit_codes_after_seconds: 0 }
+        Self {
+            on_node_lost: false,
+            on_exit_codes: Vec::new(),
+            max_runs: 10,
+            exit_codes_after_seconds: 0,
+            unbegun_runs: 0,
+        }
     }
 }
 

@@ -374,6 +374,9 @@ pub struct JobView {
     /// How far the copying of its files is, if it has some.
     #[serde(default)]
     pub copies: Option<Box<CopiesView>>,
+    /// Whether it is suspended, and continues as soon as its cores are free.
+    #[serde(default)]
+    pub is_resuming: bool,
 }
 
 /// How far the copying of a job's files is (PBS-G-08).

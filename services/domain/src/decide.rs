@@ -52,6 +52,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::Signal { jobs, signal } => control::signal(&access, &jobs, signal),
         Command::Suspend { jobs } => lending::decide::suspend(&access, &jobs),
         Command::Resume { jobs } => lending::decide::resume(&access, &jobs),
+        Command::SuspensionUnwanted { part, why } => lending::decide::unwanted(&access, part, &why),
         Command::Requeue { jobs, hold, delay_seconds } => {
             let not_before = (delay_seconds > 0).then(|| now.plus_seconds(i64::from(delay_seconds)));
             control::requeue(&access, &jobs, hold, not_before)

@@ -6,7 +6,7 @@ use crate::{
     copies::Copier,
     gpus::GpuDevice,
     runtimes::RuntimeChoice,
-    site::{self, SitePrograms},
+    site::{self, Isolation, SitePrograms},
 };
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct Config {
     /// Whether processes are bound to the cores of their run. Default: true; with `muster up` false, and only its only node
     /// can bind.
     pub bind_cpus: bool,
+    /// The property of the node with the CPUs of its cores, for jobs whose orders say what their nodes are, which those of OAR do.
+    /// Default: `cpuset`.
+    pub cpuset_property: String,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,
     /// The nodes that are emulated on this host, this one among them, if each is to be a host of its own: with its name,
@@ -58,6 +61,16 @@ pub struct Config {
     /// The site's program that suspends the processes of a job and lets them continue, in place of muster's own way; absolute.
     /// Default: none.
     pub suspend_program: Option<PathBuf>,
+    /// The site's program right after the processes of a job were suspended, on the job's first node only; absolute. Default: none.
+    pub after_suspend_program: Option<PathBuf>,
+    /// The site's program right before suspended processes of a job continue, on the job's first node only; absolute. Default: none.
+    pub before_resume_program: Option<PathBuf>,
+    /// The site's program that makes and removes the groups of jobs, in place of muster's own ones; absolute. Default: none.
+    pub isolation_manager: Option<PathBuf>,
+    /// The site's program that tells the group of a process; absolute. Default: none.
+    pub isolation_reader: Option<PathBuf>,
+    /// The site's program that takes a process into a group; absolute. Default: none.
+    pub isolation_joiner: Option<PathBuf>,
     /// The site's program that checks whether this node is healthy; absolute. Default: none.
     pub health_check_program: Option<PathBuf>,
     /// From one check to the next; 1 to 86,400. Default: 300.
@@ -98,6 +111,7 @@ impl Default for Config {
             heartbeat_seconds: 3,
             containment: ContainmentMode::Auto,
             bind_cpus: true,
+            cpuset_property: "cpuset".into(),
             open_files: 1024,
             emulated_nodes: Vec::new(),
             gpus: None,
@@ -109,6 +123,11 @@ impl Default for Config {
             job_prolog: None,
             job_epilog: None,
             suspend_program: None,
+            after_suspend_program: None,
+            before_resume_program: None,
+            isolation_manager: None,
+            isolation_reader: None,
+            isolation_joiner: None,
             health_check_program: None,
             health_check_interval_seconds: 300,
             site_program_account: NOBODY.into(),
@@ -163,6 +182,7 @@ impl Config {
             "`suspend_program` would run as `{NOBODY}`, who may not stop the processes of users: name an account that may as \
              `site_program_account`, such as `root`"
         );
+        self.check_isolation()?;
         for folder in &self.cleaned_folders {
             let is_meant = folder.is_absolute() && folder.parent().is_some();
             anyhow::ensure!(is_meant, "`cleaned_folders`: {} is not an absolute path of a folder", folder.display());
@@ -175,6 +195,21 @@ impl Config {
         anyhow::ensure!(self.stat_file.is_absolute(), "`stat_file` is not an absolute path");
         anyhow::ensure!(!self.copy_command.is_empty(), "`copy_command` is empty, and must name a program");
         self.configured_gpus().map(drop)
+    }
+
+    fn check_isolation(&self) -> anyhow::Result<()> {
+        let programs = [&self.isolation_manager, &self.isolation_reader, &self.isolation_joiner];
+        let count = programs.iter().filter(|program| program.is_some()).count();
+        anyhow::ensure!(
+            count == 0 || count == programs.len(),
+            "`isolation_manager`, `isolation_reader` and `isolation_joiner` are needed together"
+        );
+        let makes_own = matches!(self.containment, ContainmentMode::Cgroup1 | ContainmentMode::Cgroup2);
+        anyhow::ensure!(
+            count == 0 || !makes_own,
+            "`containment` names groups of muster's own, and `isolation_manager` makes others: leave one of them out"
+        );
+        Ok(())
     }
 
     /// The GPUs that the configuration names; `None` if it leaves them to be found.
@@ -195,15 +230,34 @@ impl Config {
     }
 
     /// The programs of the site by their keys.
-    fn programs(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+    fn programs(&self) -> [(&'static str, &Option<PathBuf>); 11] {
         [
             ("prolog", &self.prolog),
             ("epilog", &self.epilog),
             ("job_prolog", &self.job_prolog),
             ("job_epilog", &self.job_epilog),
             ("suspend_program", &self.suspend_program),
+            ("after_suspend_program", &self.after_suspend_program),
+            ("before_resume_program", &self.before_resume_program),
+            ("isolation_manager", &self.isolation_manager),
+            ("isolation_reader", &self.isolation_reader),
+            ("isolation_joiner", &self.isolation_joiner),
             ("health_check_program", &self.health_check_program),
         ]
+    }
+
+    /// The programs of the site that isolate jobs, if there are any.
+    fn isolation(&self) -> Option<Isolation> {
+        Some(Isolation {
+            manager: self.isolation_manager.clone()?,
+            reader: self.isolation_reader.clone()?,
+            joiner: self.isolation_joiner.clone()?,
+        })
+    }
+
+    /// How processes are kept together: if the site makes the groups of jobs, by the process tree beside those.
+    pub(crate) fn own_containment(&self) -> ContainmentMode {
+        if self.isolation().is_some() { ContainmentMode::Process } else { self.containment }
     }
 
     /// The work on this node once a job is over.
@@ -230,6 +284,9 @@ impl Config {
             job_prolog: self.job_prolog.clone(),
             job_epilog: self.job_epilog.clone(),
             suspend_program: self.suspend_program.clone(),
+            after_suspend_program: self.after_suspend_program.clone(),
+            before_resume_program: self.before_resume_program.clone(),
+            isolation: self.isolation(),
         }))
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     identity::Identities,
     journal::Journal,
     key::RunKey,
+    listed_cpus,
     runtimes::RuntimeChoice,
     shim,
     site::{self, SitePrograms},
@@ -138,6 +139,8 @@ pub struct Settings {
     pub hierarchies: Hierarchies,
     /// The CPUs for cores, by number of the core; empty if processes are not bound.
     pub cpus: Vec<u32>,
+    /// The property of nodes with the CPUs of cores; see [`listed_cpus`].
+    pub cpuset_property: String,
     /// The soft limit of open files of jobs.
     pub open_files: u64,
     /// The programs that the fork server can be started from, the best one first.
@@ -363,7 +366,7 @@ impl Launcher {
         let identity = self.identities.of(&order.owner.user).map_err(EndCause::LaunchFailed)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
-            cpus: cpus_of(&order.cores, &self.settings.cpus),
+            cpus: self.cpus_for(&order)?,
             identity,
             hierarchies: self.settings.hierarchies.clone(),
             open_files: self.settings.open_files,
@@ -378,6 +381,28 @@ impl Launcher {
         self.spool.create(&spooled).map_err(|error| {
             EndCause::LaunchFailed(format!("the order cannot be written to the node's spool: {error}"))
         })
+    }
+
+    /// The CPUs for the processes of an order: those of its cores, or those that the site lists for them (OAR-X-02). A step asks the
+    /// order of its run what its node is.
+    fn cpus_for(&self, order: &LaunchOrder) -> Result<Vec<u32>, EndCause> {
+        let usable = &self.settings.cpus;
+        if usable.is_empty() {
+            return Ok(Vec::new());
+        }
+        let of_run = || self.spool.run(RunKey::whole(order.part)).log().ok().flatten()?.order;
+        let run = if order.step == StepId(0) { None } else { of_run() };
+        let facts = listed_cpus::facts_of(run.as_ref().map_or(order, |run| &run.order));
+        let property = &self.settings.cpuset_property;
+        let listed = facts.map(|facts| listed_cpus::listed(facts, property, &order.cores, usable));
+        match listed.transpose() {
+            Ok(listed) => Ok(listed.flatten().unwrap_or_else(|| cpus_of(&order.cores, usable))),
+            Err(why) => {
+                let why = format!("the run cannot be contained: {why}");
+                note_unfit(self.spool.root(), &why);
+                Err(EndCause::Lost(why))
+            }
+        }
     }
 
     fn bury(&mut self, key: RunKey) {
@@ -547,8 +572,12 @@ impl Launcher {
     }
 }
 
-/// Runs the site's epilogs for a run that has no shim.
+/// Removes the group that the site has made for a run that has no shim, and runs the site's epilogs for it.
 fn run_epilog(spool: &Path, order: &SpooledOrder, folder: &RunFolder) {
+    let remove = |site: &SitePrograms| site.remove_group(&order.order, &order.identity);
+    if let Some(Err(why)) = order.site.as_ref().map(remove) {
+        note_unfit(spool, &why);
+    }
     let run = |site: &SitePrograms| site.run_epilogs(&order.order, &order.identity, &folder.file(SITE_NODE_FILE));
     if let Some(Err(why)) = order.site.as_ref().map(run) {
         note_unfit(spool, &why);

@@ -30,6 +30,7 @@ pub mod identity;
 pub mod journal;
 pub mod key;
 pub mod launcher;
+mod listed_cpus;
 mod load_reports;
 pub mod output;
 pub mod protocol;

@@ -74,6 +74,8 @@ pub enum News {
     Output,
     /// Its tasks are in a fence.
     Fence,
+    /// It was suspended and is to continue: why is in its folder.
+    SuspensionUnwanted,
 }
 
 /// The bytes of a message.

@@ -1,6 +1,11 @@
 //! Reports to the ledger: those that are due, and those that it has.
 
-use crate::{RunKey, launcher::About, site, spool::End};
+use crate::{
+    RunKey,
+    launcher::About,
+    site,
+    spool::{End, RunFolder},
+};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
     CommandId, Timestamp,
@@ -160,6 +165,27 @@ pub async fn drain(ledger: &LedgerClient, node: &str, why: &str) -> Result<(), S
         Ok(Err(refusal)) => Err(refusal.to_string()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Has a run continue that should not have been suspended. Returns its name once the ledger knows, or does not want to know.
+pub async fn tell_unwanted_suspension(
+    ledger: LedgerClient,
+    node: String,
+    folder: RunFolder,
+    key: RunKey,
+    why: String,
+) -> RunKey {
+    let envelope = CommandEnvelope {
+        id: CommandId::new_now(),
+        actor: Actor::Executor(node),
+        trace: TraceContext::default(),
+        command: Command::SuspensionUnwanted { part: key.part, why },
+    };
+    while !is_settled(key, None, ledger.send(&envelope).await) {
+        tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+    }
+    folder.forget_unwanted_suspension();
+    key
 }
 
 fn is_settled(key: RunKey, about: Option<About>, answer: Result<Answer, BusError>) -> bool {

@@ -16,7 +16,7 @@ use crate::{
     load_reports,
     protocol::{self, Control, News, Notice},
     reign::Reign,
-    reports::{Report, Reports, Told},
+    reports::{self, Report, Reports, Told},
     spool::{CONTROL, EXECUTOR_SOCKET, End, RunFolder, RunLog, Spool},
 };
 use anyhow::Context as _;
@@ -103,6 +103,10 @@ struct Executor {
     /// The highest run that this node remembers.
     highest_run: Option<RunId>,
     reports: Reports,
+    ledger: LedgerClient,
+    /// Runs that should not have been suspended, as the ledger is being told.
+    unwanted_suspensions: JoinSet<RunKey>,
+    telling_unwanted: BTreeSet<RunKey>,
     copies: Copies,
     contents: Arc<Contents>,
     /// Orders whose contents are being fetched.
@@ -209,7 +213,10 @@ impl Executor {
             reign,
             reports: Reports::new(ledger.clone(), config.node.clone(), spool_root.clone()),
             copies: Copies::new(ledger.clone(), config.copier()),
-            contents: Arc::new(Contents::new(ledger, config.node.clone())),
+            contents: Arc::new(Contents::new(ledger.clone(), config.node.clone())),
+            ledger,
+            unwanted_suspensions: JoinSet::new(),
+            telling_unwanted: BTreeSet::new(),
             fetching: JoinSet::new(),
             config,
             spool_root,
@@ -339,7 +346,12 @@ impl Executor {
     }
 
     /// Finds shims that died silently, and notices that were lost.
-    fn check_runs(&self) {
+    fn check_runs(&mut self) {
+        if self.config.after_suspend_program.is_some() {
+            let running = |(key, run): (&RunKey, &Run)| matches!(run.stage, Stage::Running).then_some(*key);
+            let running: Vec<RunKey> = self.runs.iter().filter_map(running).collect();
+            running.into_iter().for_each(|key| self.tell_unwanted_suspension(key));
+        }
         for (key, run) in &self.runs {
             if matches!(run.stage, Stage::Running) && run.is_parallel() {
                 self.members.look(*key);
@@ -603,6 +615,7 @@ impl Executor {
             News::Started => self.started(key),
             News::Output => self.clients.has_news(key),
             News::Fence => self.members.look(key),
+            News::SuspensionUnwanted => self.tell_unwanted_suspension(key),
             News::Ended => match RunFolder::of(&self.spool_root, key).log() {
                 Ok(Some(RunLog { end: Some(end), .. })) => self.ended(key, end),
                 _ => self.ask(Work::Inspect(key)),
@@ -630,6 +643,22 @@ impl Executor {
             }
             Finding::Unknown(key) => self.drop_unstarted(key),
         }
+    }
+
+    /// Tells the ledger that a run is to continue, if its shim has noted that (OAR-S-04).
+    fn tell_unwanted_suspension(&mut self, key: RunKey) {
+        while let Some(told) = self.unwanted_suspensions.try_join_next() {
+            if let Ok(told) = told {
+                self.telling_unwanted.remove(&told);
+            }
+        }
+        let folder = RunFolder::of(&self.spool_root, key);
+        let Some(why) = folder.unwanted_suspension(key) else { return };
+        if !self.telling_unwanted.insert(key) {
+            return;
+        }
+        let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
+        self.unwanted_suspensions.spawn(reports::tell_unwanted_suspension(ledger, node, folder, key, why));
     }
 
     fn know(&mut self, key: RunKey, about: Option<About>) {
@@ -765,23 +794,28 @@ async fn find_gpus(config: &Config, spool: &Spool) -> anyhow::Result<Option<Foun
 }
 
 fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>) -> anyhow::Result<Settings> {
-    let mut hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
-        .with_context(|| format!("containment {:?} is not available", config.containment))?;
+    let mode = config.own_containment();
+    let mut hierarchies = Hierarchies::detect(mode, &containment::instance(&config.node, spool.root()))
+        .with_context(|| format!("containment {mode:?} is not available"))?;
     let node = &config.node;
     let gpus = found.map(|found| found.devices.clone());
     for (number, gpu) in (0..).zip(gpus.iter().flatten()) {
         tracing::info!(node, number, %gpu, model = gpu.model, uuid = gpu.uuid, "a GPU of this node");
     }
     if gpus.as_ref().is_some_and(|gpus| !gpus.is_empty())
-        && let Err(error) = hierarchies.with_devices(config.containment)
+        && let Err(error) = hierarchies.with_devices(mode)
     {
         tracing::warn!(node, %error, "jobs can open the GPUs of other jobs: only variables name those that are theirs");
     }
     tracing::info!(node = config.node, containment = hierarchies.describe(config.bind_cpus), "executor starts");
+    if let Some(manager) = &config.isolation_manager {
+        tracing::info!(node, manager = %manager.display(), "a program of the site isolates jobs");
+    }
     Ok(Settings {
         boot_id: boot_id.to_owned(),
         hierarchies,
         cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
+        cpuset_property: config.cpuset_property.clone(),
         open_files: config.open_files,
         gpus,
         pmix_program: std::env::current_exe().ok(),

@@ -4,6 +4,8 @@
 //! None of them gets a word of a user: they learn numbers and checked names through variables. They run as an account
 //! of the site's choice, and as root only if the configuration names it.
 
+mod isolation;
+
 use crate::{
     identity::{self, Identity},
     runtimes::FOLDERS,
@@ -19,6 +21,8 @@ use std::{
     process::Command,
     time::{Duration, Instant},
 };
+
+pub use isolation::{Inside, Isolation};
 
 /// The file in a spool that says why the node is to be drained.
 const UNFIT: &str = "unfit";
@@ -46,6 +50,12 @@ pub struct SitePrograms {
     pub job_epilog: Option<PathBuf>,
     /// Suspends the processes of a job and lets them continue.
     pub suspend_program: Option<PathBuf>,
+    /// Runs on the first node of a job right after its processes there have stopped.
+    pub after_suspend_program: Option<PathBuf>,
+    /// Runs on the first node of a job right before its processes there continue.
+    pub before_resume_program: Option<PathBuf>,
+    /// Makes, reads and fills the groups of jobs, in place of the executor's own.
+    pub isolation: Option<Isolation>,
 }
 
 /// Either change of the processes of a job.
@@ -123,6 +133,22 @@ impl SitePrograms {
         self.run("suspend program", command, &variables(order, owner), || false)
     }
 
+    /// Runs the program that follows a suspension, or the one ahead of a continuation, if this is the first node of the job. It
+    /// gets the number of the job (OAR-S-04).
+    ///
+    /// # Errors
+    /// Why it failed, for people.
+    pub fn run_beside_suspension(&self, what: Suspension, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
+        let (name, program) = match what {
+            Suspension::Suspend => ("after_suspend_program", &self.after_suspend_program),
+            Suspension::Resume => ("before_resume_program", &self.before_resume_program),
+        };
+        let Some(program) = program.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };
+        let mut command = Command::new(program);
+        command.arg(order.job.to_string());
+        self.run(name, command, &variables(order, owner), || false)
+    }
+
     /// Whether programs of this run get a node file.
     pub fn reads_node_file(&self, order: &LaunchOrder) -> bool {
         (self.job_prolog.is_some() || self.job_epilog.is_some()) && is_first_node(order)
@@ -145,10 +171,23 @@ impl SitePrograms {
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> Result<(), String> {
+        self.ask(what, command, variables, is_stopped).map(drop)
+    }
+
+    /// Runs a program; returns the first line that it has said.
+    fn ask(
+        &self,
+        what: &str,
+        command: Command,
+        variables: &[(&str, String)],
+        is_stopped: impl FnMut() -> bool,
+    ) -> Result<String, String> {
         let program = PathBuf::from(command.get_program());
         match self.try_run(command, variables, is_stopped) {
-            Ok((Outcome::Stopped, _)) => Ok(()),
-            Ok((Outcome::Ended(status), _)) if status.success() => Ok(()),
+            Ok((Outcome::Stopped, _)) => Ok(String::new()),
+            Ok((Outcome::Ended(status), said)) if status.success() => {
+                Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+            }
             Ok((outcome, output)) => {
                 let how = match outcome {
                     Outcome::Ended(status) => format!("{what} {} failed ({status})", program.display()),
@@ -272,6 +311,9 @@ mod tests {
             job_prolog: None,
             job_epilog: None,
             suspend_program: None,
+            after_suspend_program: None,
+            before_resume_program: None,
+            isolation: None,
         }
     }
 

@@ -76,6 +76,10 @@ pub const DIALECT_PROPERTY_FILE: &str = "dialect-properties";
 pub const SITE_NODE_FILE: &str = "site-nodes";
 /// The name of the file with the numbers of a run's processes, for the site's program that suspends them.
 pub const PROCESS_FILE: &str = "site-processes";
+/// The name of the file that says why a run that was suspended is to continue.
+const UNWANTED_SUSPENSION: &str = "unwanted-suspension";
+/// The longest such reason, in bytes.
+const MAX_REASON_BYTES: u64 = 4096;
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
 /// The name of the folder of its containers in a run folder.
@@ -543,6 +547,28 @@ impl RunFolder {
         let line = text.replace(char::is_control, " ") + "\n";
         let mut notes = OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(NOTES))?;
         notes.write_all(line.as_bytes())
+    }
+
+    /// Notes why a run that was suspended is to continue.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn note_unwanted_suspension(&self, key: RunKey, why: &str) -> io::Result<()> {
+        overwrite(&self.file(UNWANTED_SUSPENSION), 0o600, format!("{key}\n{why}").as_bytes())
+    }
+
+    /// Why it is to continue, if it is. Another run that had the folder before does not count.
+    pub fn unwanted_suspension(&self, key: RunKey) -> Option<String> {
+        let mut text = String::new();
+        File::open(self.file(UNWANTED_SUSPENSION)).ok()?.take(MAX_REASON_BYTES).read_to_string(&mut text).ok()?;
+        let (of, why) = text.split_once('\n')?;
+        (of == key.to_string()).then(|| why.to_owned())
+    }
+
+    /// The ledger knows.
+    pub fn forget_unwanted_suspension(&self) {
+        // If it stays, the ledger is told again, and finds the run continuing.
+        let _ = fs::remove_file(self.file(UNWANTED_SUSPENSION));
     }
 
     /// The folder of the launch that a step is inside.

@@ -128,6 +128,169 @@ async fn the_site_says_how_jobs_are_suspended() {
     assert!(node.processes_of(2).is_empty());
 }
 
+/// OAR-S-04: programs of the site run right after the processes of a job have stopped and right before they continue, on its
+/// first node. If the first one fails, the ledger is asked to let the job continue; if the second one does, the job ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_site_acts_right_after_a_suspension_and_right_before_its_end() {
+    for mode in modes() {
+        let mut node = Node::start(mode).await;
+        node.stop_executor().await;
+        // The kernel stops a process a moment after it was told to. From then on the job writes nothing.
+        let beats = "for try in $(seq 50); do before=$(wc -c < beats); sleep 0.1; test $before = $(wc -c < beats) && break; done\n\
+                     test $before = $(wc -c < beats) && echo \"$(basename $0) $1 still\" >> log";
+        let text = format!("{beats}\ntest ! -e broken-$(basename $0) || {{ echo no server; exit 1; }}");
+        node.config.after_suspend_program = program(&node, "stopped", &text);
+        node.config.before_resume_program = program(&node, "continues", &text);
+        node.config.site_program_account = muster_names::User::numbered(Uid::effective().as_raw()).unwrap().name;
+        node.start_executor().await;
+        let order = |run: u64| {
+            node.script(
+                run,
+                ": > beats; echo ready > ready; while test ! -e go; do printf . >> beats; sleep 0.01; done",
+            )
+        };
+        node.launch(order(1)).await;
+        node.text("ready").await;
+        node.order(NodeOrder::Suspend { part: part(1) }).await;
+        until("its suspension", || (node.read("log") == "stopped 1 still\n").then_some(())).await;
+        node.order(NodeOrder::Suspend { part: part(1) }).await;
+        node.order(NodeOrder::Resume { part: part(1) }).await;
+        until("its continuation", || (node.read("log") == "stopped 1 still\ncontinues 1 still\n").then_some(())).await;
+        fs::write(node.work("go"), "").unwrap();
+        assert_eq!(node.ended(1).await.status, code(0), "{mode:?}");
+        assert_eq!(node.read("log").lines().count(), 2, "a repeated order runs nothing");
+        let unwanted = |command: &Command| match command {
+            Command::SuspensionUnwanted { part, why } => Some((part.run(), why.clone())),
+            _ => None,
+        };
+        assert!(!node.notes.lock().unwrap().commands.iter().any(|one| unwanted(&one.command).is_some()));
+        for name in ["broken-stopped", "broken-continues"] {
+            fs::write(node.work(name), "").unwrap();
+        }
+        fs::remove_file(node.work("ready")).unwrap();
+        fs::remove_file(node.work("go")).unwrap();
+        node.launch(order(2)).await;
+        node.text("ready").await;
+        node.order(NodeOrder::Suspend { part: part(2) }).await;
+        let (run, why) = node.told("that the suspension is unwanted", unwanted).await;
+        assert!(run == RunId(2) && why.starts_with("after_suspend_program ") && why.ends_with(": no server"), "{why}");
+        node.order(NodeOrder::Resume { part: part(2) }).await;
+        let exit = node.ended(2).await;
+        let is_said = matches!(&exit.cause, EndCause::Lost(why) if why.starts_with("before_resume_program "));
+        assert!(is_said, "{mode:?}: {exit:?}");
+        assert!(node.processes_of(2).is_empty(), "{mode:?}");
+        assert!(!is_drained(&node), "the node is not at fault");
+    }
+}
+
+/// Programs of a site that makes groups of its own in a hierarchy of the kernel.
+struct OwnGroups {
+    /// Where the groups of jobs are.
+    folder: PathBuf,
+    manager: String,
+    reader: String,
+    joiner: String,
+}
+
+impl OwnGroups {
+    /// `None` if this host lets nobody make groups.
+    fn find() -> Option<Self> {
+        let name = format!("site-{}", std::process::id());
+        let places = [
+            ("/sys/fs/cgroup/unified", "0::"),
+            ("/sys/fs/cgroup", "0::"),
+            ("/sys/fs/cgroup/freezer", "[0-9]*:freezer:"),
+        ];
+        let makes = |(mount, _): &(&str, &str)| {
+            let folder = PathBuf::from(mount).join(&name);
+            fs::create_dir_all(&folder).is_ok() && folder.join("cgroup.procs").exists()
+        };
+        let (mount, line) = places.into_iter().find(makes)?;
+        let folder = PathBuf::from(mount).join(&name);
+        let at = folder.display();
+        let manager = format!(
+            "echo \"$*\" >> log\ntest ! -e broken-$1 || {{ echo no group; exit 1; }}\ncase $1 in create) mkdir {at}/$2 ;; remove)\n\
+             for i in $(seq 500); do for p in $(cat {at}/$2/cgroup.procs); do kill -9 $p; done; rmdir {at}/$2 2> /dev/null && exit 0\n\
+             sleep 0.01; done; exit 1 ;; esac"
+        );
+        let reader = format!("sed -n 's,^{line},,p' /proc/$1/cgroup | sed 's,^/{name}/,,'");
+        let joiner = format!(
+            "test ! -e broken-join || exit 0\ncase $1 in /*) echo $2 > {mount}$1/cgroup.procs ;; *) echo $2 > {at}/$1/cgroup.procs ;; esac"
+        );
+        Some(Self { folder, manager, reader, joiner })
+    }
+
+    fn groups(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().is_dir());
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// OAR-X-05, OAR-X-01: a site makes, reads and fills the groups of jobs with programs of its own. Whatever is in a group goes with
+/// its job. A job that cannot be isolated does not start, and a group that stays makes its node unfit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_isolates_jobs_in_its_own_way() {
+    if !Uid::effective().is_root() {
+        return muster_surroundings::skipped("only root can make groups");
+    }
+    let mut node = Node::start(ContainmentMode::Auto).await;
+    let Some(own) = OwnGroups::find() else {
+        return muster_surroundings::skipped("this host lets nobody make control groups");
+    };
+    node.stop_executor().await;
+    node.config.isolation_manager = program(&node, "manager", &own.manager);
+    node.config.isolation_reader = program(&node, "reader", &own.reader);
+    node.config.isolation_joiner = program(&node, "joiner", &own.joiner);
+    node.config.site_program_account = "root".into();
+    node.start_executor().await;
+    let text = "./reader $$ > group; env -i setsid sleep 4321 & echo $! > left; while test ! -e go; do sleep 0.01; done; exit 3";
+    let order = node.script(1, text);
+    let group = format!("{}_1", order.owner.user);
+    node.launch(order).await;
+    let left = node.text("left").await;
+    assert_eq!(node.text("group").await.trim(), group);
+    assert_eq!(own.groups(), std::slice::from_ref(&group));
+    fs::write(node.work("go"), "").unwrap();
+    assert_eq!(node.ended(1).await.status, code(3));
+    assert_eq!(own.groups(), [""; 0], "it is removed");
+    assert!(!PathBuf::from("/proc").join(left.trim()).exists(), "with the process that has left the job");
+    let log = node.read("log");
+    let verbs: Vec<&str> = log.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(verbs, ["create", "remove"], "{log}");
+    assert!(log.starts_with(&format!("create {group} 1 ")), "{log}");
+    assert!(!is_drained(&node));
+    // The job keeps its outcome if its group stays.
+    fs::write(node.work("broken-remove"), "").unwrap();
+    assert_eq!(node.run(node.script(2, "exit 4")).await.status, code(4));
+    assert!(drained(&node).await.ends_with(": no group"));
+    fs::remove_file(node.work("broken-remove")).unwrap();
+    for (broken, run) in [("broken-create", 3), ("broken-join", 4)] {
+        fs::write(node.work(broken), "").unwrap();
+        let exit = node.run(node.script(run, "touch ran")).await;
+        let is_said =
+            matches!(&exit.cause, EndCause::Lost(why) if why.starts_with("the run cannot be contained: isolation "));
+        assert!(is_said, "{broken}: {exit:?}");
+        fs::remove_file(node.work(broken)).unwrap();
+    }
+    assert!(!node.work("ran").exists());
+    for left in own.groups() {
+        fs::remove_dir(own.folder.join(left)).unwrap();
+    }
+    fs::remove_dir(&own.folder).unwrap();
+}
+
+/// OAR-X-05: isolation can be switched off: then no group is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn isolation_can_be_switched_off() {
+    let node = Node::start(ContainmentMode::Process).await;
+    node.launch(node.script(1, "echo ready > ready; while test ! -e go; do sleep 0.01; done")).await;
+    node.text("ready").await;
+    assert!(groups_of(&node).is_empty());
+    fs::write(node.work("go"), "").unwrap();
+    assert_eq!(node.ended(1).await.status, code(0));
+}
+
 /// OAR-X-06: a node where a job cannot be kept together is unfit, and the job ends as on a lost node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_cannot_keep_jobs_together_is_unfit() {

@@ -136,6 +136,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeStarted { .. }
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
+        | Command::SuspensionUnwanted { .. }
         | Command::NodeCopied { .. }
         | Command::RunJob { .. }
         | Command::NodeSilent { .. }

@@ -10,6 +10,7 @@ use muster_domain::{
     jobs::{ArrayState, Job, Phase, RunSummary},
     nodes::Node,
     reservations::Reservation,
+    runs::Run,
     staging::Buffer,
 };
 use muster_schemas::{
@@ -123,6 +124,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         is_stopped: components::is_stopped(state, job, 0),
         is_repeated: state.is_repeated(job),
         copies: copies_view(state, job),
+        is_resuming: job.run().and_then(|run| state.run(run)).is_some_and(Run::is_resuming),
     }
 }
 

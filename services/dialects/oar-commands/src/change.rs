@@ -264,7 +264,7 @@ fn hold(site: &mut Site, detail: &JobDetail, running_too: bool) -> Result<(), St
             let holds = Holds { user: true, ..Holds::default() };
             site.client.hold(id, &HoldRequest { jobs: only(detail), holds, reason: "oarhold".to_owned() })
         }
-        State::Running if running_too => site.client.suspend(id, &JobsRequest { jobs: only(detail) }),
+        State::Running | State::Resuming if running_too => site.client.suspend(id, &JobsRequest { jobs: only(detail) }),
         _ => return Err("the job is not in the right state (try '-r' option).".to_owned()),
     };
     done.map(drop).map_err(|error| refused(&error))

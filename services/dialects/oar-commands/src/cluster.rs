@@ -2,7 +2,7 @@
 
 use muster_oar::power::{ALWAYS, NEVER, NEVER_SLEEPS, NEVER_WOKEN};
 use muster_oar::resources::{
-    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, NODE, STATE},
+    property::{self, AVAILABLE_UPTO, BESTEFFORT, CPUSET, DEPLOY, DESKTOP_COMPUTING, DRAIN, NODE, STATE},
     state::State,
     table::Table,
     value::{Kind, Value, property_text},
@@ -102,6 +102,7 @@ impl Cluster {
             let Some(kind) = self.table.fields().get(name) else { continue };
             common.extend(Value::read(*kind, &property_text(value)).map(|value| (name.as_str(), value)));
         }
+        let listed = properties.get(CPUSET).map(property_text).unwrap_or_default();
         let (count, parts) = (spec.cores, spec.sockets.max(1));
         let sockets: Vec<u32> = (0..parts).map(|part| count / parts + u32::from(part < count % parts)).collect();
         let (mut first, mut added) = (None, 0u32);
@@ -110,7 +111,8 @@ impl Cluster {
             for _ in 0..*cores {
                 let next = before(&self.nodes) + i64::from(added) + 1;
                 let own = [(CPU, Value::Integer(*last_socket)), (CORE, Value::Integer(next))];
-                let values: Vec<(&str, Value)> = common.iter().cloned().chain(own).collect();
+                let cpus = cpus_of(&listed, added, count).map(|cpus| (CPUSET, Value::text(cpus)));
+                let values: Vec<(&str, Value)> = common.iter().cloned().chain(own).chain(cpus).collect();
                 match self.table.add(&values) {
                     Ok(id) => {
                         first = first.or(Some(id));
@@ -143,6 +145,16 @@ impl Cluster {
 /// The number of the resources before the next node.
 fn before(nodes: &[Known]) -> i64 {
     nodes.last().map_or(0, |last| i64::from(last.first) + i64::from(last.cores) - 1)
+}
+
+/// The CPUs of a core of a node, as the node's property lists them: for each core, or the same for all.
+fn cpus_of(listed: &str, core: u32, cores: u32) -> Option<&str> {
+    let entries: Vec<&str> = listed.split_whitespace().collect();
+    match entries[..] {
+        [all] => Some(all),
+        _ if entries.len() == cores as usize => entries.get(core as usize).copied(),
+        _ => None,
+    }
 }
 
 /// The properties that requests can name: those of nodes, unless OAR has a meaning of its own for the name.

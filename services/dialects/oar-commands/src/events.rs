@@ -51,7 +51,9 @@ fn text(own: &str, public: &Value) -> String {
     let actor = public["data"]["actor"].as_str().or(public["actor"].as_str());
     let actor = actor.map(|actor| format!(" by {actor}")).unwrap_or_default();
     let why = ["outcome", "reason"].map(|key| word(&public["data"][key])).into_iter().find(|why| !why.is_empty());
-    let detail = public["data"]["detail"].as_str().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    let told = || Some(told(&public["data"])).filter(|text| own == "job.message" && !text.is_empty());
+    let detail =
+        public["data"]["detail"].as_str().or_else(told).map(|detail| format!(" ({detail})")).unwrap_or_default();
     format!("{own}{actor}{}{detail}", why.map(|why| format!(": {why}")).unwrap_or_default())
 }
 
@@ -62,6 +64,7 @@ fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
         ("job.stopping", "cancelled" | "cancelled_at_once") => KILLED,
         ("job.stopping", "preempted") => "BESTEFFORT_KILL",
         ("job.stopping", "node_lost") => "EXTERMINATE_JOB",
+        ("job.message", _) if told(data).contains("after_suspend_program ") => "SUSPEND_SCRIPT_ERROR",
         ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY",
         ("job.held", _) => "HOLD_WAITING_JOB",
         ("job.suspended", _) => HELD,
@@ -70,6 +73,11 @@ fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
         (other, _) => return vec![other.replace(['.', '-'], "_").to_uppercase()],
     };
     vec![name.to_owned()]
+}
+
+/// What a message on a job says.
+fn told(data: &Value) -> &str {
+    data["text"].as_str().unwrap_or_default()
 }
 
 /// The name of a job's end.
@@ -81,6 +89,7 @@ fn end(data: &Value) -> &'static str {
         "node_lost" if detail().contains("cannot be contained") => "CPUSET_ERROR",
         "node_lost" if detail().contains("job prolog ") => "PROLOGUE_ERROR",
         "node_lost" if detail().contains("suspend program ") => "SUSPEND_ERROR",
+        "node_lost" if detail().contains("before_resume_program ") => "RESUME_SCRIPT_ERROR",
         "node_lost" => "EXTERMINATE_JOB",
         "launch_failed" if detail().contains("directory") => "WORKING_DIRECTORY",
         "launch_failed" if ["stdout", "stderr", "output"].iter().any(|word| detail().contains(word)) => "OUTPUT_FILES",
@@ -141,6 +150,13 @@ mod tests {
         assert_eq!(finished("node_lost", "node1: the run cannot be contained: no space"), "CPUSET_ERROR");
         assert_eq!(finished("node_lost", "node1: job prolog /x failed (exit status: 1)"), "PROLOGUE_ERROR");
         assert_eq!(finished("node_lost", "node1: suspend program /x failed (exit status: 1)"), "SUSPEND_ERROR");
+        assert_eq!(
+            finished("node_lost", "node1: before_resume_program /x failed (exit status: 1)"),
+            "RESUME_SCRIPT_ERROR"
+        );
+        let message = |text: &str| names_of(&[("job.message", json!({ "text": text }))]).join(" ");
+        assert_eq!(message("after_suspend_program /x failed (exit status: 1)"), "SUSPEND_SCRIPT_ERROR");
+        assert_eq!(message("ready"), "JOB_MESSAGE");
         assert_eq!(finished("node_lost", "node1: its shim was killed"), "EXTERMINATE_JOB");
         assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);

@@ -27,7 +27,9 @@ pub fn state(detail: &JobDetail) -> State {
     let types = &detail.spec.types;
     // A reservation that the planner has not answered yet.
     let is_unanswered = types.contains(&JobType::FixedStart) && detail.job.slot_start.is_none();
-    state_of(&detail.job, types.contains(&JobType::Noop), is_unanswered)
+    // A job that ran, waited again and was deleted then did not end with its run.
+    let last = detail.runs.last().filter(|run| run.started.is_some() && run.outcome == detail.job.outcome);
+    state_of(&detail.job, types.contains(&JobType::Noop), is_unanswered, last.is_some())
 }
 
 /// Whether a job runs its command on a host apart from the nodes that it holds.
@@ -37,18 +39,19 @@ pub fn is_apart(detail: &JobDetail) -> bool {
 
 /// The state of a job in a list, where its types are not known.
 pub fn listed_state(view: &JobView) -> State {
-    state_of(view, false, false)
+    state_of(view, false, false, view.started.is_some())
 }
 
-fn state_of(view: &JobView, is_noop: bool, is_unanswered: bool) -> State {
+fn state_of(view: &JobView, is_noop: bool, is_unanswered: bool, has_run: bool) -> State {
     let outcome = view.outcome.as_ref().map(outcome);
     neutral::state(Neutral {
         state: view.state,
         outcome: outcome.as_ref(),
         is_held: !view.holds.is_empty(),
         is_unanswered,
-        is_resuming: false,
+        is_resuming: view.is_resuming,
         is_noop,
+        has_run,
     })
 }
 

@@ -31,6 +31,8 @@ use std::collections::BTreeMap;
 const AGAIN: i32 = 99;
 /// After runs that lasted at most this long, in seconds, that code is one like any other (OAR-T-31).
 const LEAST_RUN_SECONDS: u32 = 60;
+/// So often a job runs again after nodes have kept it from starting (OAR-J-20).
+const FAILED_PREPARATIONS: u32 = 3;
 /// The shell of a user without one.
 const DEFAULT_SHELL: &str = "/bin/sh";
 /// The shells that take `-l`.
@@ -161,15 +163,19 @@ pub fn lower(
     Ok((1..).zip(commands).map(|(index, command)| one(&first, index, command, shell)).collect())
 }
 
-/// When a job runs again by itself: after this exit code of an idempotent job that has run for long enough (OAR-T-30, OAR-T-31).
+/// When a passive job runs again by itself: if nodes have kept it from starting, unless it leaves its nodes alone (OAR-J-20), and
+/// after this exit code of an idempotent job that has run for long enough (OAR-T-30, OAR-T-31).
 fn requeue(submission: &Submission) -> RequeuePolicy {
-    let is_meant = submission.is(|kind| *kind == Kind::Idempotent)
-        && !submission.is_interactive
-        && submission.reservation.is_none();
-    if !is_meant {
+    if submission.is_interactive || submission.reservation.is_some() {
         return RequeuePolicy::default();
     }
+    let leaves_nodes_alone = submission.is(|kind| matches!(kind, Kind::Deploy(_) | Kind::Cosystem(_)));
+    let unbegun_runs = if leaves_nodes_alone { 0 } else { FAILED_PREPARATIONS };
+    if !submission.is(|kind| *kind == Kind::Idempotent) {
+        return RequeuePolicy { unbegun_runs, ..RequeuePolicy::default() };
+    }
     RequeuePolicy {
+        unbegun_runs,
         on_exit_codes: vec![AGAIN],
         exit_codes_after_seconds: LEAST_RUN_SECONDS,
         // However often it saves its state and continues.
@@ -656,6 +662,7 @@ mod tests {
         );
         assert_eq!(spec.checkpoint, Some(Checkpoint { signal: 12, seconds_before_end: 60 }));
         assert_eq!((&spec.requeue.on_exit_codes[..], spec.requeue.exit_codes_after_seconds), (&[99][..], 60));
+        assert_eq!((spec.requeue.unbegun_runs, spec.requeue.on_node_lost), (3, false));
         let Program::Script { args, .. } = &part.launch.program else { panic!("it has a script") };
         assert_eq!(args[..], ["/bin/bash", "-l", "-c", "./run x"]);
         assert_eq!(spec.environment.get("PATH").map(String::as_str), Some("/bin"));

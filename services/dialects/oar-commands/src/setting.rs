@@ -13,7 +13,7 @@ use muster_client::Moment;
 use muster_oar::{
     predicate,
     resources::{
-        property::{self, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, NODE},
+        property::{self, BESTEFFORT, CPUSET, DEPLOY, DESKTOP_COMPUTING, NODE},
         setting,
         state::State,
         value::Value,
@@ -59,7 +59,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long their jobs may take to end.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Properties of the single resources of other systems, which this one numbers itself.
-const NUMBERED: [&str; 5] = [CPU, CORE, HOST, "cpuset", "thread"];
+const NUMBERED: [&str; 5] = [CPU, CORE, HOST, CPUSET, "thread"];
 
 /// Runs a command line of `oarnodesetting`.
 pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
@@ -257,8 +257,8 @@ const FLAGS: [&str; 3] = [PowerRule::SLEEPS, PowerRule::WAKES, NodeSpec::PULL];
 /// A setting in the model's terms, under the name that nodes have.
 fn one_setting(text: &str, cluster: &Cluster) -> Result<(String, Option<PropertyValue>), Failure> {
     let (name, value) = setting::property(text, &cluster.table).map_err(Failure::new)?;
-    let is_word_of_nodes = [BESTEFFORT, DEPLOY, DESKTOP_COMPUTING].contains(&name.as_str());
-    if NUMBERED.contains(&name.as_str()) || (property::is_built_in(&name) && !is_word_of_nodes) {
+    let is_word_of_nodes = [BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, CPUSET].contains(&name.as_str());
+    if !is_word_of_nodes && (NUMBERED.contains(&name.as_str()) || property::is_built_in(&name)) {
         let instead = match name.as_str() {
             property::STATE => "-s sets it",
             property::DRAIN => "-d sets it",

@@ -79,6 +79,16 @@ pub(crate) fn check_start(job: &Job, now: Timestamp) -> Result<(), String> {
     }
 }
 
+/// Refuses to hold a waiting job with a fixed start before a plan has answered whether it gets that start: nobody would be told
+/// the answer (OAR-J-02).
+pub(crate) fn require_answered(job: &Job) -> Result<(), Refusal> {
+    let is_unanswered = job.is_waiting() && job.fixed_time().is_some() && job.slot.is_none() && job.holds().is_empty();
+    match is_unanswered {
+        true => Err(conflict(format!("job {} has a fixed start that no plan has promised yet; hold it then", job.id))),
+        false => Ok(()),
+    }
+}
+
 /// Refuses changes of what a waiting job with a fixed start was promised, or asked to be promised.
 pub(crate) fn require_kept(job: &Job, change: &JobChange) -> Result<(), Refusal> {
     if job.fixed_time().is_none() {

@@ -4,10 +4,11 @@ use crate::{
     decide::{Access, Decision, conflict, one_if},
     jobs::decide::select::{act_on, started_run},
     lending::making_way::{goes_on, suspended},
-    runs::Suspension,
+    runs::{Run, Suspension},
     state::State,
 };
 use muster_schemas::{
+    PartId, RunId,
     command::{JobSelection, Refusal},
     event::Event,
 };
@@ -31,17 +32,39 @@ pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
         if !run.is_suspended() {
             return Err(conflict(format!("job {} is not suspended", run.job)));
         }
-        let follows = match run.suspension {
-            // It is being resumed already.
-            Suspension::Resuming(_) | Suspension::Returning(_) => return Ok(Vec::new()),
-            Suspension::Lent | Suspension::MadeWay { .. } if !access.state.can_go_on(run, &ahead) => {
-                Event::JobResuming { job: run.job, run: run.id }
-            }
-            _ => goes_on(run),
-        };
-        ahead.insert(run.id);
-        Ok(vec![follows])
+        let follows = resumed(access.state, run, &ahead);
+        if follows.is_some() {
+            ahead.insert(run.id);
+        }
+        Ok(follows.into_iter().collect())
     })
+}
+
+/// A suspended run continues at once, or as soon as it has its cores; `None` if that is ordered already.
+fn resumed(state: &State, run: &Run, ahead: &BTreeSet<RunId>) -> Option<Event> {
+    match run.suspension {
+        Suspension::Resuming(_) | Suspension::Returning(_) => None,
+        Suspension::Lent | Suspension::MadeWay { .. } if !state.can_go_on(run, ahead) => {
+            Some(Event::JobResuming { job: run.job, run: run.id })
+        }
+        _ => Some(goes_on(run)),
+    }
+}
+
+/// The most characters of a reason that are shown on a job.
+const MAX_WHY_CHARS: usize = 200;
+
+/// What the site does right after a suspension has failed on a node: that is shown on the job, and the job continues (OAR-S-04).
+pub(crate) fn unwanted(access: &Access, part: PartId, why: &str) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    let run = access.state.part_named(node.id, part).map(|(run, _)| run);
+    let Some(run) = run.filter(|run| run.is_suspended() && run.stopping.is_none()) else {
+        return Ok(Decision::done(Vec::new()));
+    };
+    let why = why.replace(char::is_control, " ").chars().take(MAX_WHY_CHARS).collect();
+    let message = Event::JobMessage { job: run.job, text: why };
+    let follows = resumed(access.state, run, &BTreeSet::new());
+    Ok(Decision::done([message].into_iter().chain(follows).collect()))
 }
 
 /// Suspended runs that waited for their cores continue, and kept resources that runs wait for are released.

@@ -304,7 +304,8 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
     let lasted = exits.iter().filter_map(|(_, exit)| Some(exit.ended.micros_since(exit.started?))).max();
-    let next = aftermath(state, job, &outcome, lasted.unwrap_or(0));
+    let has_begun = run.started.is_some() || exits.iter().any(|(_, exit)| exit.started.is_some());
+    let next = aftermath(state, job, &outcome, Lasted { micros: lasted.unwrap_or(0), has_begun });
     let last = (reporter == Reporter::Node).then(|| NodePart {
         node: last.node,
         component: last.component,
@@ -318,7 +319,7 @@ pub(crate) fn never_launched(state: &State, run: &Run, reason: StopReason) -> Ve
     let Some(job) = state.job(run.job) else { return Vec::new() };
     let stopped = Run { stopping: Some(reason), ..run.clone() };
     let outcome = outcome(state, job, &stopped, &[]);
-    let next = aftermath(state, job, &outcome, 0);
+    let next = aftermath(state, job, &outcome, Lasted { micros: 0, has_begun: run.started.is_some() });
     vec![Event::RunEnded { job: run.job, run: run.id, last: None, outcome, usage: Usage::default() }, next]
 }
 
@@ -395,8 +396,17 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
     first.map_or(Outcome::Completed, Outcome::Failed)
 }
 
-/// What happens to a job after a run that lasted this many microseconds.
-fn aftermath(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> Event {
+/// How long a run has lasted.
+#[derive(Clone, Copy)]
+struct Lasted {
+    /// From the start of its processes, in microseconds.
+    micros: i64,
+    /// Whether a process of the job has begun.
+    has_begun: bool,
+}
+
+/// What happens to a job after a run.
+fn aftermath(state: &State, job: &Job, outcome: &Outcome, lasted: Lasted) -> Event {
     match requeue_reason(state, job, outcome, lasted) {
         // It would wait forever. A requeue on request gets all nodes again.
         Some(reason)
@@ -433,11 +443,11 @@ fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
 impl State {
     /// Whether a running job waits again if it has to make way for another.
     pub fn comes_back_if_preempted(&self, job: &Job) -> bool {
-        requeue_reason(self, job, &Outcome::Preempted, 0).is_some()
+        requeue_reason(self, job, &Outcome::Preempted, Lasted { micros: 0, has_begun: true }).is_some()
     }
 }
 
-fn requeue_reason(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> Option<StopReason> {
+fn requeue_reason(state: &State, job: &Job, outcome: &Outcome, lasted: Lasted) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
     }
@@ -458,9 +468,10 @@ fn requeue_reason(state: &State, job: &Job, outcome: &Outcome, lasted: i64) -> O
     }
     match outcome {
         Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
+        Outcome::NodeLost(_) if !lasted.has_begun && job.attempts <= policy.unbegun_runs => Some(StopReason::NodeLost),
         Outcome::Failed(ExitStatus::Code(code)) if policy.on_exit_codes.contains(&i32::from(*code)) => {
             let least = i64::from(policy.exit_codes_after_seconds) * MICROS_PER_SECOND;
-            (least == 0 || lasted > least).then_some(StopReason::Requeued)
+            (least == 0 || lasted.micros > least).then_some(StopReason::Requeued)
         }
         _ => None,
     }

@@ -262,6 +262,11 @@ impl Run {
         }
     }
 
+    /// Whether its processes are stopped, and it continues as soon as it has its cores again.
+    pub fn is_resuming(&self) -> bool {
+        matches!(self.suspension, Suspension::Resuming(_) | Suspension::Returning(_))
+    }
+
     /// Notes that these components were sent a signal.
     pub(crate) fn signalled(&mut self, components: IndexSet, signal: u8) {
         match signal {

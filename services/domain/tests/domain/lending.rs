@@ -439,3 +439,23 @@ fn an_operator_suspends_and_resumes_what_made_way() {
         cluster.assert_replays();
     }
 }
+
+/// OAR-S-04: what the site does after a suspension has failed on a node of the job: the job says so and continues. Others have no
+/// say in it, and a run that is not suspended stays as it is.
+#[test]
+fn a_suspension_that_the_site_does_not_want_ends() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.start(id, &["node1"], 1);
+    let unwanted =
+        || Command::SuspensionUnwanted { part: PartId::new(run, 0), why: format!("no\nserver{}", "x".repeat(300)) };
+    assert_eq!(cluster.ok(&executor("node1"), unwanted()), []);
+    cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[id]) });
+    assert_eq!(cluster.ok(&executor("node2"), unwanted()), [], "it has no part of it");
+    cluster.refused(&user("ada"), unwanted(), RefusalCode::PermissionDenied, "only executors");
+    let events = cluster.ok(&executor("node1"), unwanted());
+    let [Event::JobMessage { text, .. }, Event::JobResumed { .. }] = &events[..] else { panic!("{events:?}") };
+    assert!(text.starts_with("no server") && text.chars().count() == 200, "{text}");
+    assert!(!cluster.state.run(run).unwrap().is_suspended());
+    cluster.assert_replays();
+}

@@ -22,6 +22,7 @@ mod lists;
 mod nesting;
 mod notifications;
 mod numbers;
+mod oar_states;
 mod orders;
 mod passing_on;
 mod planning;

@@ -31,7 +31,7 @@ use std::{
 
 /// A step of a random history. Numbers choose among what exists at that moment, so that most steps have an effect.
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Submit {
         who: u8,
         nodes: u8,
@@ -141,7 +141,7 @@ enum Step {
     },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let n = any::<u8>;
     prop_oneof![
         6 => (n(), n(), n(), n(), n()).prop_map(|(who, nodes, cores, shape, on)| Step::Submit { who, nodes, cores, shape, on }),
@@ -597,6 +597,15 @@ pub fn place(
 
 /// Plays a history. `run` checks every invariant after each accepted command; a refusal cannot have changed anything.
 fn play(steps: &[Step]) -> Cluster {
+    play_changed(steps, |_, command| command, |_| {})
+}
+
+/// The same with other commands; `see` looks at the cluster after each of them.
+pub fn play_changed(
+    steps: &[Step],
+    change: impl Fn(&Cluster, Command) -> Command,
+    mut see: impl FnMut(&Cluster),
+) -> Cluster {
     let mut model = Model { cluster: Cluster::new() };
     model.cluster.ok(&Actor::Ledger, Command::SetPolicy { policy: Box::new(sharing(Policy::default(), true)) });
     for step in steps {
@@ -604,8 +613,12 @@ fn play(steps: &[Step]) -> Cluster {
             model.cluster.pass(i64::from(seconds % 16));
         }
         if let Some((actor, command)) = model.command(step) {
-            let _accepted_or_refused = model.cluster.run(&actor, command);
+            let command = change(&model.cluster, command);
+            let before = model.cluster.log.len();
+            let answer = model.cluster.run(&actor, command);
+            assert!(answer.is_ok() || model.cluster.log.len() == before, "a refusal changes nothing");
             assert_as_by_look(&model.cluster);
+            see(&model.cluster);
         }
     }
     model.cluster

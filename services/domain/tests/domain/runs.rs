@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
-    job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
+    job::{ExitStatus, JobSpec, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
 
 fn ended(run: RunId, exit: NodeExit) -> Command {
@@ -377,6 +377,40 @@ fn a_requeued_job_waits_again_once_its_run_is_over() {
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
     cluster.end(next, "node1", ExitStatus::Signal(15));
     assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
+}
+
+/// OAR-J-20: a job that nodes have kept from starting runs again, a limited number of times; one that has begun does not.
+#[test]
+fn a_job_that_nodes_keep_from_starting_runs_again() {
+    let mut cluster = Cluster::new();
+    let requeue = RequeuePolicy { unbegun_runs: 3, ..RequeuePolicy::default() };
+    let spec = || JobSpec { requeue: requeue.clone(), ..job(1, 1) };
+    let unfit = |cluster: &mut Cluster, run, started| {
+        let cause = EndCause::Lost("job prolog /x failed (exit status: 1)".into());
+        let exit = NodeExit { status: None, cause, usage: Usage::default(), started, ended: cluster.now };
+        let part = cluster.part(run, "node1");
+        cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });
+    };
+    let id = cluster.submit("ada", spec());
+    for _ in 0..3 {
+        let run = cluster.allocate(id, &["node1"], 1);
+        unfit(&mut cluster, run, None);
+        assert!(cluster.is_waiting(id), "it runs again");
+    }
+    let run = cluster.allocate(id, &["node1"], 1);
+    unfit(&mut cluster, run, None);
+    let lost = node_lost("node1: job prolog /x failed (exit status: 1)");
+    assert_eq!(cluster.outcome(id), Some(lost.clone()), "not for ever");
+    let begun = cluster.submit("ada", spec());
+    let run = cluster.start(begun, &["node1"], 1);
+    let started = Some(cluster.now);
+    unfit(&mut cluster, run, started);
+    assert_eq!(cluster.outcome(begun), Some(lost), "its command may have done something");
+    let plain = cluster.submit("ada", job(1, 1));
+    let run = cluster.allocate(plain, &["node1"], 1);
+    unfit(&mut cluster, run, None);
+    assert!(cluster.outcome(plain).is_some(), "it does not ask for that");
+    cluster.assert_replays();
 }
 
 #[test]

@@ -145,6 +145,10 @@ fn name_of(binding: &Binding, cpus: &[u32]) -> &'static str {
 /// step's.
 fn cpus_of(spooled: &SpooledOrder, tasks: &StepTasks, local_rank: u32) -> Vec<u32> {
     let (cores, cpus) = (&spooled.order.cores, &spooled.cpus);
+    // A site can list several CPUs for a core, or one for several.
+    if cpus.len() as u64 != cores.len() {
+        return cpus.clone();
+    }
     if let Some(bound) = entry(&tasks.bound, local_rank) {
         let of_core = |core| cores.position(core).and_then(|at| cpus.get(usize::try_from(at).ok()?)).copied();
         let own: Vec<u32> = bound.iter().filter_map(of_core).collect();

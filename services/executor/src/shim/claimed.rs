@@ -89,6 +89,40 @@ impl Shim {
         Some(written.and_then(|()| site.run_suspension(program, what, &order.order, &order.identity, &file)))
     }
 
+    /// Runs the program of the site right after the processes of the run were suspended, if there is one here. If it fails, the
+    /// executor has the run continue (OAR-S-04).
+    pub fn after_suspension(&self) {
+        let Err(why) = self.beside_suspension(Suspension::Suspend) else { return };
+        log(format_args!("shim {}: {why}", self.key));
+        match self.folder.note_unwanted_suspension(self.key, &why) {
+            Ok(()) => self.tell(News::SuspensionUnwanted),
+            Err(error) => log(format_args!("shim {}: that it is to continue cannot be noted: {error}", self.key)),
+        }
+    }
+
+    /// Runs the program of the site right before suspended processes of the run continue, if there is one here.
+    ///
+    /// # Errors
+    /// Why they must not continue, for people (OAR-S-04).
+    pub fn before_resumption(&self) -> Result<(), String> {
+        self.beside_suspension(Suspension::Resume).inspect_err(|why| log(format_args!("shim {}: {why}", self.key)))
+    }
+
+    fn beside_suspension(&self, what: Suspension) -> Result<(), String> {
+        let order = &self.claim.order;
+        let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return Ok(()) };
+        site.run_beside_suspension(what, &order.order, &order.identity)
+    }
+
+    /// Removes the group that the site has made for the run. If that fails, the node is unfit (OAR-X-05, OAR-X-06).
+    pub fn remove_group(&self) {
+        let order = &self.claim.order;
+        let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return };
+        if let Err(why) = site.remove_group(&order.order, &order.identity) {
+            self.note_unfit(&why);
+        }
+    }
+
     /// Whether the site has a prolog for this run.
     pub fn has_prolog(&self) -> bool {
         !self.key.is_step()

@@ -17,6 +17,7 @@ use crate::{
     containment::{Containment, DeviceNumber},
     environment::{self, OwnValue},
     host::Host,
+    site::Inside,
     spool::{
         DIALECT_NODE_FILE, DIALECT_PROPERTY_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give,
         overwrite,
@@ -118,7 +119,7 @@ pub fn launch(
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
     let first = tasks.each.first().filter(|_| connections.management.is_some());
     let task_errors = first.and_then(|task| task.errors()?.try_clone().ok());
-    let launched = start(spooled, containment, tasks, host, &mut connections)?;
+    let launched = start_isolated(spooled, containment, tasks, host, &mut connections)?;
     Ok(Launched { connections, script_errors, task_errors, ..launched })
 }
 
@@ -262,6 +263,44 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, NotLaunched> {
         true => Ok(containment),
         false => Err(format!("run {} is not active on this node", order.part).into()),
     }
+}
+
+/// Starts the tasks inside the group of the job, if the site makes one (OAR-X-05); a step joins that of its run.
+fn start_isolated(
+    spooled: &SpooledOrder,
+    containment: Containment,
+    tasks: Tasks,
+    host: Option<&Host>,
+    connections: &mut Connections,
+) -> Result<Launched, NotLaunched> {
+    let (order, owner) = (&spooled.order, &spooled.identity);
+    let Some(site) = spooled.site.as_ref().filter(|site| site.isolation.is_some()) else {
+        return Ok(start(spooled, containment, tasks, host, connections)?);
+    };
+    let is_step = order.step.0 != 0;
+    let made = if is_step { Ok(()) } else { site.make_group(order, owner, &spooled.cpus) };
+    let inside = made.and_then(|()| site.enter_group(order, owner)).map_err(cannot_be_contained);
+    let launched = inside.and_then(|inside| {
+        let launched = start(spooled, containment, tasks, host, connections);
+        let left = inside.map_or(Ok(()), Inside::leave);
+        match (launched, left) {
+            (Ok(launched), Ok(())) => Ok(launched),
+            (Err(why), _) => Err(why.into()),
+            (Ok(_), Err(why)) => {
+                end_children();
+                Err(cannot_be_contained(why))
+            }
+        }
+    });
+    if launched.is_err() && !is_step {
+        // The reason counts: the node takes no other job, or the next one makes a group of its own.
+        drop(site.remove_group(order, owner));
+    }
+    launched
+}
+
+fn cannot_be_contained(why: String) -> NotLaunched {
+    NotLaunched::OfNode(format!("the run cannot be contained: {why}"))
 }
 
 /// The devices of the node's other GPUs.

@@ -326,15 +326,9 @@ impl<'a> Supervised<'a> {
             Control::Signal(signal) => self.signal(signal.into()),
             // The tasks must pass it on to what they have started.
             Control::SignalOwn(signal) => self.signal_own(signal.into()),
-            Control::Suspend if !self.timeline.is_ending() => {
-                self.timeline.suspend(now());
-                match self.shim.suspend_by_site(Suspension::Suspend, &self.members()) {
-                    Some(done) => self.end_unless(done),
-                    None => self.log_failure("suspended", self.freeze()),
-                }
-            }
+            Control::Suspend if !self.timeline.is_ending() => self.suspend(),
             Control::Suspend => {}
-            Control::Resume => self.resume(),
+            Control::Resume => self.resume_by_order(),
             Control::SetWalltime(walltime_seconds) => self.timeline.set_walltime(walltime_seconds),
             Control::Stop { reason, grace_seconds } => self.stop(reason, grace_seconds),
             Control::Acknowledged(offset) => self.with_streams(|streams| streams.acknowledge(offset)),
@@ -394,6 +388,33 @@ impl<'a> Supervised<'a> {
                     self.signal(libc::SIGTERM);
                 }
                 Due::Kill => self.killed = true,
+            }
+        }
+    }
+
+    fn suspend(&mut self) {
+        // The order is repeated, since nobody acknowledges it.
+        let is_news = !self.timeline.is_suspended();
+        self.timeline.suspend(now());
+        match self.shim.suspend_by_site(Suspension::Suspend, &self.members()) {
+            Some(done) => self.end_unless(done),
+            None => self.log_failure("suspended", self.freeze()),
+        }
+        if is_news && self.failed.is_none() {
+            self.shim.after_suspension();
+        }
+    }
+
+    /// Lets the processes continue, unless the program of the site ahead of that fails: then the run ends here (OAR-S-04). A run
+    /// that is to end continues without it.
+    fn resume_by_order(&mut self) {
+        if !self.timeline.is_suspended() {
+            return;
+        }
+        match self.shim.before_resumption() {
+            Ok(()) => self.resume(),
+            Err(why) => {
+                self.failed.get_or_insert(EndCause::Lost(why));
             }
         }
     }
@@ -504,6 +525,7 @@ impl<'a> Supervised<'a> {
         if !is_over {
             self.shim.note_unfit(&cannot_be_ended(Some(self.spooled.order.job)));
         }
+        self.shim.remove_group();
     }
 
     /// The last output is in the spool before the end of the step.

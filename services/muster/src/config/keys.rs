@@ -796,13 +796,20 @@ const EXECUTOR: Section = Section {
             "containment",
             Kind::OneOf(&["auto", "cgroup2", "cgroup1", "process"]),
             "\"auto\"",
-            "How the processes of a job are kept together; `auto` takes the best that the host offers.",
+            "How the processes of a job are kept together; `auto` takes the best that the host offers. `process` makes no groups.",
         ),
         key(
             "bind_cpus",
             Kind::Boolean,
             "true",
             "Whether processes are bound to the cores that their job was given. `muster up` never does.",
+        ),
+        key(
+            "cpuset_property",
+            Kind::Text,
+            "\"cpuset\"",
+            "The property of a node that lists the CPUs of its cores, for jobs that are submitted with OAR's commands: see the chapter \
+             on OAR.",
         ),
         key(
             "open_files",
@@ -863,6 +870,41 @@ const EXECUTOR: Section = Section {
             "The site's program that suspends the processes of a job on this node and lets them continue, in place of muster's own \
              way, an absolute path. Its arguments are `suspend` or `resume`, the job, its owner, and a file with the numbers of the \
              processes. If it fails, the node is drained and the job ends here as on a lost node.",
+        ),
+        key(
+            "after_suspend_program",
+            Kind::Path,
+            "",
+            "The site's program right after the processes of a job were suspended, on the job's first node only, an absolute path. Its \
+             argument is the job. If it fails, the job continues, and shows why.",
+        ),
+        key(
+            "before_resume_program",
+            Kind::Path,
+            "",
+            "The site's program right before suspended processes of a job continue, on the job's first node only, an absolute path. Its \
+             argument is the job. If it fails, the job ends as on a lost node.",
+        ),
+        key(
+            "isolation_manager",
+            Kind::Path,
+            "",
+            "The site's program that makes and removes the groups in which jobs are isolated, in place of muster's own groups, an \
+             absolute path. Its arguments are `create` or `remove`, the group, the job, its owner, and for `create` the CPUs with \
+             commas between them. It comes with `isolation_reader` and `isolation_joiner`.",
+        ),
+        key(
+            "isolation_reader",
+            Kind::Path,
+            "",
+            "The site's program that prints the group of a process, an absolute path. Its argument is the number of the process.",
+        ),
+        key(
+            "isolation_joiner",
+            Kind::Path,
+            "",
+            "The site's program that takes a process into a group, an absolute path. Its arguments are the group and the number of \
+             the process.",
         ),
         key(
             "health_check_program",

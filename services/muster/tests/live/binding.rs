@@ -129,3 +129,39 @@ fn tasks_use_the_memory_that_they_are_bound_to() {
     let (status, told) = site.fails("srun -n1 --mem-bind=map_mem:60 true");
     assert!(status != 0 && told.contains("memory domains"), "{told}");
 }
+
+/// OAR-X-02: a job of OAR uses the CPUs that the property `cpuset` of its node lists for its cores, also in its steps. A list that
+/// cannot be true keeps jobs away.
+#[test]
+fn jobs_of_oar_use_the_cpus_that_their_node_lists() {
+    let Some((site, [first, second])) = site() else { return };
+    let printed = |job: u64, options: &str| {
+        site.ok(&format!("oarsub {options} \"{ALLOWED}\""));
+        crate::oar::wait_for(&site, job, "Terminated");
+        site.system.read(&format!("OAR.{job}.stdout")).trim().to_owned()
+    };
+    assert_eq!(printed(1, "-l core=1"), first.to_string());
+    site.ok(&format!("oarnodesetting -h node1 -p 'cpuset={second} {first}'"));
+    for (resource, cpu) in [(1, second), (2, first)] {
+        let shown = site.ok(&format!("oarnodes --sql \"cpuset = '{cpu}'\""));
+        let ids: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("resource_id: ")).collect();
+        assert_eq!(ids, [resource.to_string()], "{shown}");
+    }
+    assert_eq!(printed(2, "-l core=1"), second.to_string());
+    let both: muster_schemas::resources::IndexSet = [first, second].into_iter().collect();
+    site.ok(&format!("oarnodesetting -h node1 -p 'cpuset={first}+{second}'"));
+    assert_eq!(printed(3, "-l core=1"), both.to_string(), "each core has both");
+    site.ok(&format!("oarnodesetting -h node1 -p 'cpuset={second}'"));
+    site.ok("oarsub -l core=2 'sleep 600'");
+    crate::oar::wait_for(&site, 4, "Running");
+    assert_eq!(site.ok(&format!("OAR_JOB_ID=4 oarsh node1 \"{ALLOWED}\"")).trim(), second.to_string());
+    site.ok("oardel 4");
+    crate::oar::wait_for(&site, 4, "Error");
+    site.ok("oarnodesetting -h node1 -p 'cpuset=0 1 2'");
+    site.ok("oarsub -l core=1 true");
+    site.system.wait_until("the node is suspected", || site.ok("oarnodes -s").contains("Suspected"));
+    // It waits for another node.
+    crate::oar::wait_for(&site, 5, "Waiting");
+    let events = site.ok("oarnodes -e '2026-01-01 00:00:00' node1");
+    assert!(events.contains("CPUSET_ERROR") && events.contains("it has 3 entries"), "{events}");
+}

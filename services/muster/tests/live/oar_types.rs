@@ -5,7 +5,7 @@ use crate::{
     slurm::Site,
     system::System,
 };
-use std::path::Path;
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 /// A site of four nodes, the last of which is for commands of jobs that leave their nodes alone, and has a queue of its own.
 fn site() -> Site {
@@ -146,4 +146,49 @@ fn jobs_find_the_properties_of_their_resources() {
     site.ok("oardel 1");
     wait_for(&site, 1, "Error");
     site.system.wait_until("nothing is left", || left().trim().is_empty());
+}
+
+/// OAR-S-04: programs of the site run right after a job was suspended and right before it continues. If the first one fails, the
+/// job continues; if the second one fails, the job is in Error. Both are events of the job.
+#[test]
+fn the_site_acts_beside_suspensions() {
+    let system = System::stopped_in(Path::new("/var/tmp"));
+    fs::set_permissions(system.path(""), fs::Permissions::from_mode(0o777)).expect("its own folder");
+    let program = |name: &str| {
+        let folder = system.path("").display().to_string();
+        let text = format!("#!/bin/sh\ncd {folder}\ntest ! -e broken-{name} || exit 1\necho {name} $1 >> log\n");
+        system.write(name, &text);
+        fs::set_permissions(system.path(name), fs::Permissions::from_mode(0o755)).expect("its own file");
+        format!("{folder}/{name}")
+    };
+    let (after, before) = (program("after"), program("before"));
+    system.write("log", "");
+    fs::set_permissions(system.path("log"), fs::Permissions::from_mode(0o666)).expect("its own file");
+    let executor = format!("\n[executor]\nafter_suspend_program = \"{after}\"\nbefore_resume_program = \"{before}\"\n");
+    let site = Site::on(system, &(CONFIGURATION.to_owned() + &executor));
+    let log =
+        |text: &str| site.system.wait_until(&format!("the programs say {text:?}"), || site.system.read("log") == text);
+    site.ok("oarsub -l nodes=2,walltime=1 'sleep 600'");
+    wait_for(&site, 1, "Running");
+    site.ok("oarhold -r 1");
+    wait_for(&site, 1, "Suspended");
+    log("after 1\n");
+    site.ok("oarresume 1");
+    wait_for(&site, 1, "Running");
+    log("after 1\nbefore 1\n");
+    site.system.write("broken-after", "");
+    site.ok("oarhold -r 1");
+    log("after 1\nbefore 1\nbefore 1\n");
+    wait_for(&site, 1, "Running");
+    fs::remove_file(site.system.path("broken-after")).expect("it is there");
+    site.system.write("broken-before", "");
+    site.ok("oarhold -r 1");
+    log("after 1\nbefore 1\nbefore 1\nafter 1\n");
+    site.ok("oarresume 1");
+    wait_for(&site, 1, "Error");
+    let events = site.ok("oarstat -e -j 1");
+    for name in ["SUSPEND_SCRIPT_ERROR", "RESUME_SCRIPT_ERROR"] {
+        assert_eq!(events.matches(&format!("] {name}:")).count(), 1, "{name}:\n{events}");
+    }
+    assert!(!site.ok("oarnodes -s").contains("Suspected"), "the node is not at fault");
 }

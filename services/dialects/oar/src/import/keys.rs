@@ -69,6 +69,8 @@ const SAME: &str = "";
 /// How long a launch may take here beside its prolog, in seconds.
 const LAUNCH_SECONDS: u64 = 60;
 const SITE_ACCOUNT: &str = "it runs as the account in site_program_account of [executor], by default nobody";
+const BESIDE_SUSPENSION: &str =
+    "it runs on the first node of the job, as the account in site_program_account of [executor]";
 
 const ENERGY: &str = "energy is saved by settings of its own, see the chapter on OAR";
 const QUOTAS: &str = "quotas are settings of their own, see the chapter on OAR";
@@ -92,8 +94,11 @@ const KEYS: &[(&str, Meaning)] = &[
     ("OARSUB_FORCE_JOB_KEY", Usual("no", "nodes of a job are reached by oarsh without a key")),
     ("NODE_FILE_DB_FIELD", Usual("network_address", "the node file has names of nodes")),
     ("NODE_FILE_DB_FIELD_DISTINCT_VALUES", Usual("resource_id", "the node file has a line for each core")),
-    ("JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD", Usual("cpuset", "jobs are confined to the cores that they have")),
-    ("JOB_RESOURCE_MANAGER_FILE", Advice("jobs are confined by the executors themselves")),
+    ("JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD", Set("executor", "cpuset_property", Form::Text, SAME)),
+    (
+        "JOB_RESOURCE_MANAGER_FILE",
+        Advice("executors confine jobs; `isolation_manager` of [executor] is another such program"),
+    ),
     ("CPUSET_PATH", Advice("jobs are confined by control groups that the executors make")),
     ("DETACH_JOB_FROM_SERVER", Usual("1", "jobs run detached from the server always")),
     ("PROLOGUE_EPILOGUE_TIMEOUT", Set("executor", "site_program_timeout_seconds", Form::Number(1, 3_600), SAME)),
@@ -102,7 +107,10 @@ const KEYS: &[(&str, Meaning)] = &[
     ("EPILOGUE_EXEC_FILE", Set("executor", "job_epilog", Form::Path, SITE_ACCOUNT)),
     ("SERVER_PROLOGUE_EXEC_FILE", Advice(FILES)),
     ("SERVER_EPILOGUE_EXEC_FILE", Advice(FILES)),
-    ("SUSPEND_RESUME_SCRIPT_TIMEOUT", Usual("60", "scripts around a suspension are not run")),
+    (
+        "SUSPEND_RESUME_SCRIPT_TIMEOUT",
+        Usual("60", "`site_program_timeout_seconds` of `[executor]` is for all such programs"),
+    ),
     (
         "SUSPEND_RESUME_FILE",
         Advice(
@@ -110,8 +118,8 @@ const KEYS: &[(&str, Meaning)] = &[
              root, see the chapter on operation",
         ),
     ),
-    ("JUST_AFTER_SUSPEND_EXEC_FILE", Advice("scripts around a suspension are not run")),
-    ("JUST_BEFORE_RESUME_EXEC_FILE", Advice("scripts around a suspension are not run")),
+    ("JUST_AFTER_SUSPEND_EXEC_FILE", Set("executor", "after_suspend_program", Form::Path, BESIDE_SUSPENSION)),
+    ("JUST_BEFORE_RESUME_EXEC_FILE", Set("executor", "before_resume_program", Form::Path, BESIDE_SUSPENSION)),
     ("USERS_ALLOWED_HOLD_RESUME", Usual("no", "operators suspend jobs")),
     ("SCHEDULER_AVAILABLE_SUSPENDED_RESOURCE_TYPE", Usual("default", "cores of suspended jobs are free for others")),
     (

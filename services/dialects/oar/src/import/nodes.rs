@@ -2,7 +2,7 @@
 
 use super::toml::quoted;
 use crate::{
-    resources::property::{BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, ID, NODE, is_system},
+    resources::property::{BESTEFFORT, CPUSET, DEPLOY, DESKTOP_COMPUTING, DRAIN, ID, NODE, is_system},
     text::{decimal, printable, shown},
 };
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use std::{
 /// How deep documents of resources may be nested: by node, by resource, properties.
 const DEEPEST: usize = 6;
 /// Properties that name single resources of a node.
-const OF_RESOURCES: [&str; 7] = ["cpu", "core", "thread", "cpuset", "host", "gpu", "gpudevice"];
+const OF_RESOURCES: [&str; 7] = ["cpu", "core", "thread", CPUSET, "host", "gpu", "gpudevice"];
 /// Properties with the memory of a node, in MiB.
 const OF_MEMORY: [&str; 3] = ["memnode", "mem_node", "memory"];
 

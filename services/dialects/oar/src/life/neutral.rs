@@ -18,6 +18,8 @@ pub struct Neutral<'n> {
     pub is_resuming: bool,
     /// Whether it has no command: then its walltime or its deletion is its normal end.
     pub is_noop: bool,
+    /// Whether it is over with a run that had started.
+    pub has_run: bool,
 }
 
 /// The state of a job. It is Terminated if its command ended by itself, and in Error if it never ran, or the system or
@@ -33,8 +35,9 @@ pub fn state(job: Neutral<'_>) -> State {
         JobState::Suspended => State::Suspended,
         JobState::Finishing => State::Finishing,
         JobState::Finished => match job.outcome {
-            Some(Outcome::Completed | Outcome::Failed(_) | Outcome::DeclaredFinished) => State::Terminated,
-            Some(Outcome::Cancelled | Outcome::TimedOut) if job.is_noop => State::Terminated,
+            Some(Outcome::Completed | Outcome::Failed(_)) => State::Terminated,
+            Some(Outcome::DeclaredFinished) if job.has_run => State::Terminated,
+            Some(Outcome::Cancelled | Outcome::TimedOut) if job.is_noop && job.has_run => State::Terminated,
             _ => State::Error,
         },
     }

@@ -31,6 +31,9 @@ pub const SCHEDULER_PRIORITY: &str = "scheduler_priority";
 /// Whether a suspended job holds the resource: `YES` or `NO`.
 pub const SUSPENDED_JOBS: &str = "suspended_jobs";
 
+/// The CPUs of a resource: numbers with `+` or commas between them (OAR-X-02).
+pub const CPUSET: &str = "cpuset";
+
 /// The value of [`TYPE`] for the resources of nodes.
 pub const DEFAULT_TYPE: &str = "default";
 
@@ -39,7 +42,7 @@ const SYSTEM: [&str; 14] = [
     STATE,
     TYPE,
     "next_state",
-    "cpuset",
+    CPUSET,
     BESTEFFORT,
     DEPLOY,
     DRAIN,
@@ -75,7 +78,7 @@ pub fn defaults() -> Vec<(&'static str, Value)> {
         (NODE, Value::text("")),
         (STATE, Value::text("Alive")),
         ("next_state", Value::text("UnChanged")),
-        ("cpuset", Value::text("0")),
+        (CPUSET, Value::text("0")),
         (BESTEFFORT, Value::text("YES")),
         (DEPLOY, Value::text("NO")),
         (DRAIN, Value::text("NO")),

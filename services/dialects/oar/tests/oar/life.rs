@@ -23,7 +23,7 @@ fn states_have_their_words_and_letters() {
 }
 
 fn told(state: JobState, outcome: Option<&Outcome>) -> Neutral<'_> {
-    Neutral { state, outcome, is_held: false, is_unanswered: false, is_resuming: false, is_noop: false }
+    Neutral { state, outcome, is_held: false, is_unanswered: false, is_resuming: false, is_noop: false, has_run: true }
 }
 
 /// OAR-J-01, OAR-J-04, OAR-T-70: the state of a job follows from muster's description of it.
@@ -56,8 +56,14 @@ fn states_follow_from_the_neutral_description() {
         assert_eq!(neutral::state(finished), state, "{outcome:?}");
         let is_end_of_noop = matches!(outcome, Outcome::Cancelled | Outcome::TimedOut);
         let expected = if is_end_of_noop { State::Terminated } else { state };
-        assert_eq!(neutral::state(Neutral { is_noop: true, ..finished }), expected, "{outcome:?}");
+        let noop = Neutral { is_noop: true, ..finished };
+        assert_eq!(neutral::state(noop), expected, "{outcome:?}");
+        let never_ran = if is_end_of_noop { State::Error } else { expected };
+        assert_eq!(neutral::state(Neutral { has_run: false, ..noop }), never_ran, "{outcome:?}");
     }
+    let declared = told(JobState::Finished, Some(&Outcome::DeclaredFinished));
+    assert_eq!(neutral::state(declared), State::Terminated);
+    assert_eq!(neutral::state(Neutral { has_run: false, ..declared }), State::Error);
     assert_eq!(neutral::state(told(JobState::Finished, None)), State::Error);
     assert_eq!(neutral::wait_status(&Outcome::Failed(ExitStatus::Code(99))), Some(25_344));
     assert_eq!(neutral::wait_status(&Outcome::Failed(ExitStatus::Signal(9))), Some(9));

@@ -4,6 +4,7 @@ use crate::{
     components,
     decide::{Access, Decision, conflict, invalid, one_if},
     filters::decide::entry,
+    fixed,
     jobs::{
         Job, Phase,
         decide::{
@@ -30,6 +31,7 @@ pub(crate) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &
     act_on(access, jobs, |target| {
         // A running job continues; it does not start again once it is requeued (SL-C-37).
         require_unfinished(access.state, target)?;
+        fixed::decide::require_answered(target.job())?;
         if let Target::Component(job, component) = target {
             return Ok(components::decide::hold(job, component, holds, reason));
         }
