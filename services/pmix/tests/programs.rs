@@ -57,6 +57,8 @@ struct World {
     contributions: BTreeMap<usize, ContentBytes>,
     fences: u32,
     aborts: Vec<(u32, Option<i32>, String)>,
+    /// Who was refused more processes.
+    refused: BTreeSet<u32>,
     /// Further variables of the tasks.
     variables: Vec<(&'static str, &'static str)>,
     /// The fence that is answered with a failure.
@@ -95,6 +97,7 @@ impl World {
             contributions: BTreeMap::new(),
             fences: 0,
             aborts: Vec::new(),
+            refused: BTreeSet::new(),
             variables: Vec::new(),
             broken: None,
             folders: Vec::new(),
@@ -215,6 +218,7 @@ impl World {
                 self.aborts.push((rank, status, why));
                 self.kill();
             }
+            FromServer::NoSpawn { rank } => drop(self.refused.insert(rank)),
             FromServer::Ready { .. } | FromServer::Failed { .. } => panic!("{message:?}"),
         }
     }
@@ -542,6 +546,7 @@ fn what_is_not_supported_is_an_error() {
             assert!(world.fact(rank, what).contains("NOT"), "{what}: {}", world.outputs[&rank]);
         }
     }
+    assert_eq!(world.refused, BTreeSet::from([0, 1, 2]), "the shims hear of it");
     assert_eq!(world.fact(0, "fence of some"), world.fact(1, "fence of some"));
     assert!(world.fact(0, "fence of some").contains("NOT"), "{}", world.outputs[&0]);
 }

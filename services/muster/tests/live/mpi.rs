@@ -9,6 +9,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 pub const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
 pub const STAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/stay.c");
+const SPAWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/spawn.c");
 const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
 
 /// Whether emulated nodes can be hosts of their own.
@@ -247,6 +248,41 @@ fn a_program_of_another_interface_is_told_so() {
     }
     let (_, error) = site.fails("srun --mpi=pmix -n2 ./ring");
     assert!(error.contains("it asks for PMI, and the step offers PMIx"), "{error}");
+}
+
+/// A step starts no further processes: the program gets the error of its standard, and people are told once, also where the
+/// program goes on, or ends of it.
+fn refuses_to_spawn(compiler: &str, kind: &str) -> Option<Site> {
+    let site = Site::start();
+    if !built(&site.system, compiler, SPAWN, "spawn") {
+        return None;
+    }
+    let Output { status, stdout, stderr } = site.run(&format!("srun --mpi={kind} -N1 -n2 ./spawn"));
+    let both = ["rank 0: MPI_ERR_SPAWN", "rank 1: MPI_ERR_SPAWN"];
+    assert_eq!((status, sorted(&stdout)), (0, both.map(str::to_owned).to_vec()), "{stderr}");
+    let told = |text: &str| text.matches(" asked for more processes (MPI_Comm_spawn)").count();
+    assert_eq!(told(&stderr), 1, "{stderr}");
+    let (status, stderr) = site.fails(&format!("srun --mpi={kind} -n1 ./spawn fatal"));
+    assert!(status != 0 && told(&stderr) == 1, "{status}: {stderr}");
+    Some(site)
+}
+
+/// SL-W-04, SL-W-10
+#[test]
+fn a_step_with_pmi_refuses_to_spawn_and_says_so() {
+    refuses_to_spawn("mpicc.mpich", "pmi2");
+}
+
+/// SL-W-10: a step with PMIx refuses it and says so. The launcher of the library starts further processes in the job.
+#[test]
+fn programs_spawn_under_the_launcher_of_pmix_and_steps_refuse_it() {
+    let Some(site) = refuses_to_spawn("mpicc.openmpi", "pmix") else { return };
+    let script = "#!/bin/sh\n#SBATCH -N2 -n6 -o spawned\nmpirun.openmpi --allow-run-as-root -n 2 ./spawn\n";
+    site.system.write("job.sh", script);
+    let Output { status, stdout, stderr } = site.run("sbatch --wait job.sh");
+    let spawned = site.system.read("spawned");
+    assert_eq!(status, 0, "{stdout}{stderr}{spawned}");
+    assert_eq!(sorted(&spawned), ["rank 0: 4 from its children", "rank 1: 4 from its children"]);
 }
 
 /// How often a text warns of tasks that do not find each other, by this library.
