@@ -199,6 +199,7 @@ fn reservation() -> ReservationSpec {
         accounts: vec!["physics".into()],
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
     }
 }
 

@@ -27,7 +27,7 @@ pub fn reserve(connection: &ConnectionOptions, options: ReserveOptions) -> Comma
 }
 
 fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
-    let ReserveOptions { name, start, end, duration, nodes, count, condition, queue, users, accounts, repeat } =
+    let ReserveOptions { name, start, end, duration, nodes, count, condition, queue, users, accounts, repeat, overlap } =
         options;
     let after = |seconds: u64| start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
     let nodes = match (nodes, count) {
@@ -40,7 +40,7 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
     let end = end.or(duration.map(after));
     let end = end.ok_or_else(|| Failure::usage("until when: say --end or --duration"))?;
     let (repeats_after_seconds, attributes) = (repeat.unwrap_or(0), BTreeMap::new());
-    Ok(ReservationSpec { name, start, end, nodes, users, accounts, repeats_after_seconds, attributes })
+    Ok(ReservationSpec { name, start, end, nodes, users, accounts, repeats_after_seconds, attributes, overlaps: overlap })
 }
 
 /// Deletes a reservation.

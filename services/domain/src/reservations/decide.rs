@@ -71,7 +71,7 @@ fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> 
     }
 }
 
-/// Whether no other reservation has any of the nodes during this one.
+/// Whether no other reservation has any of the nodes during this one, if that matters.
 fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item = NodeId>) -> Result<(), Refusal> {
     for node in nodes {
         if let Some(other) = overlapping(state, spec, node) {
@@ -85,8 +85,11 @@ fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item
     Ok(())
 }
 
-/// Another reservation of the node that overlaps this one.
+/// Another reservation of the node in the way of this one, which may not overlap it.
 fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
+    if spec.overlaps {
+        return None;
+    }
     let others = state.reservations_of(node).filter(|other| other.spec.name != spec.name);
     others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
 }
@@ -139,9 +142,10 @@ pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<Nod
         let is_right = chosen.len() == nodes.len()
             && chosen.len() == count as usize
             && chosen.iter().all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
-            && placed
-                .iter()
-                .all(|(other, taken)| other.end <= spec.start || spec.end <= other.start || taken.is_disjoint(&chosen));
+            && placed.iter().all(|(other, taken)| {
+                let is_apart = other.end <= spec.start || spec.end <= other.start;
+                spec.overlaps || is_apart || taken.is_disjoint(&chosen)
+            });
         if is_right {
             placed.push((spec, chosen));
             events.push(Event::ReservationPlaced { name, nodes });

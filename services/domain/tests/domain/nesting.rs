@@ -238,6 +238,7 @@ fn domains_that_cannot_be_are_refused() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
     };
     cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(reservation) });
     let mut reserved = of_type(within, job(1, 1));

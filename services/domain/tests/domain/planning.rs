@@ -19,7 +19,8 @@ fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, s
     let (users, accounts) = (vec!["ada".into()], vec!["physics".into()]);
     let (repeats_after_seconds, attributes) = Default::default();
     let end = start.plus_seconds(seconds);
-    ReservationSpec { name: name.into(), start, end, nodes, users, accounts, repeats_after_seconds, attributes }
+    let overlaps = false;
+    ReservationSpec { name: name.into(), start, end, nodes, users, accounts, repeats_after_seconds, attributes, overlaps }
 }
 
 fn named(names: &[&str]) -> ReservedNodes {
@@ -177,6 +178,25 @@ fn operators_reserve_under_a_name_of_its_own() {
     });
     let after = ReservationSpec { name: "after".into(), start: course.end, end: course.end.plus_seconds(1), ..course };
     cluster.ok(&user("oper"), reserve(after));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation has nodes of another one only if it says that it overlaps others.
+#[test]
+fn a_reservation_may_overlap_others() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let apart = reservation(&cluster, "repair", named(&["node2"]), 20, 10);
+    let repair = ReservationSpec { overlaps: true, ..apart.clone() };
+    cluster.ok(&user("oper"), reserve(repair.clone()));
+    let change = |spec: ReservationSpec| Command::ChangeReservation { reservation: Box::new(spec) };
+    cluster.refused(&user("oper"), change(apart), RefusalCode::Conflict, "node node2 belongs to reservation `course`");
+    // Nor does one that says nothing get nodes of one that overlaps.
+    let third = reservation(&cluster, "third", named(&["node2"]), 10, 15);
+    let third = ReservationSpec { end: third.start.plus_seconds(15), ..third };
+    cluster.refused(&user("oper"), reserve(third), RefusalCode::Conflict, "node node2 belongs to reservation `");
+    let all = reservation(&cluster, "all", count(3), 10, 60);
+    cluster.ok(&user("oper"), reserve(ReservationSpec { overlaps: true, ..all }));
     cluster.assert_replays();
 }
 

@@ -372,6 +372,7 @@ impl Model {
                     accounts: Vec::new(),
                     repeats_after_seconds: 0,
                     attributes: Default::default(),
+                    overlaps: name / 4 % 2 == 1,
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

@@ -71,6 +71,7 @@ fn closures_and_reservations_are_in_table_and_chart() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.settle();

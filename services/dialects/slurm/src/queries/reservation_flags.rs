@@ -7,10 +7,25 @@ use std::collections::BTreeSet;
 const KEPT: &str = "slurm.flags";
 
 /// The flags that a reservation can have, in the order in which they are shown. Their effects:
-/// its nodes are shown in maintenance; jobs on its nodes do not keep it from being made; it begins again after an hour,
+/// its nodes are shown in maintenance; its nodes may be those of others; jobs on its nodes do not keep it from being made; it begins again after an hour,
 /// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition.
-const KNOWN: [&str; 9] =
-    ["MAINT", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKLY", "SPEC_NODES", "ANY_NODES", "STATIC_ALLOC", PART_NODES];
+const KNOWN: [&str; 10] = [
+    MAINT,
+    OVERLAP,
+    "IGNORE_JOBS",
+    "HOURLY",
+    "DAILY",
+    "WEEKLY",
+    "SPEC_NODES",
+    "ANY_NODES",
+    "STATIC_ALLOC",
+    PART_NODES,
+];
+
+/// The flag of a reservation during which its nodes are maintained. It may overlap others.
+const MAINT: &str = "MAINT";
+/// The flag of a reservation that may overlap others.
+const OVERLAP: &str = "OVERLAP";
 
 /// The flag of a reservation that has all nodes of a partition.
 pub(super) const PART_NODES: &str = "PART_NODES";
@@ -38,6 +53,7 @@ impl Flags {
         let mut flags: BTreeSet<&'static str> = kept.split(',').filter_map(known).collect();
         flags
             .extend(PERIODS.iter().filter(|(_, seconds)| *seconds == spec.repeats_after_seconds).map(|(flag, _)| flag));
+        flags.extend((spec.overlaps && !flags.contains(MAINT)).then_some(OVERLAP));
         flags.extend(matches!(spec.nodes, ReservedNodes::Named(_)).then_some("SPEC_NODES"));
         Self(flags)
     }
@@ -78,6 +94,7 @@ impl Flags {
         if period.is_some() || had_period {
             spec.repeats_after_seconds = period.unwrap_or(0);
         }
+        spec.overlaps = self.has(OVERLAP) || self.has(MAINT);
         let is_told = |flag: &&&str| **flag == "SPEC_NODES" || PERIODS.iter().any(|(known, _)| known == *flag);
         let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
         spec.attributes.remove(KEPT);

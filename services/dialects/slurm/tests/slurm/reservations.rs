@@ -151,6 +151,13 @@ fn flags_of_reservations_are_kept_or_refused() {
     assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
     assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
     assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
+    let over = made("nodes=nid1 flags=overlap").expect("made");
+    assert_eq!((shown(&over).as_str(), over.overlaps, spec.overlaps), ("OVERLAP,SPEC_NODES", true, true));
+    assert_eq!(shown(&made("nodes=nid1 flags=overlap,maint").expect("made")), "MAINT,OVERLAP,SPEC_NODES");
+    let of_muster = ReservationSpec { attributes: Default::default(), ..over.clone() };
+    assert_eq!(shown(&of_muster), "OVERLAP,SPEC_NODES");
+    let apart = update(&split("reservationname=r1 flags-=overlap")).expect("an update");
+    assert!(!with_known(|known| changed(&apart, &over, known)).expect("changed").overlaps);
     let after = |text: &str| {
         let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
         with_known(|known| changed(&update, &spec, known))
@@ -166,7 +173,6 @@ fn flags_of_reservations_are_kept_or_refused() {
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
     for (more, text) in [
         ("nodes=nid1 flags=flex", "the flag flex"),
-        ("nodes=nid1 flags=overlap", "the flag overlap"),
         ("nodes=nid1 flags=purge_comp=5:00", "the flag purge_comp=5:00"),
         ("nodes=nid1 flags=hourly,daily", "Only one"),
         ("nodes=nid1 flags=part_nodes", "Part_Nodes flag requires"),
