@@ -39,6 +39,9 @@ pub struct ReservationSpec {
     /// they overlap others too.
     #[serde(default)]
     pub overlaps: bool,
+    /// Once it has begun, it ends when no job has run in it for this many seconds; 0 means that it lasts until its end.
+    #[serde(default)]
+    pub ends_after_idle_seconds: u64,
 }
 
 /// The nodes of a reservation.

@@ -200,6 +200,7 @@ fn reservation() -> ReservationSpec {
         repeats_after_seconds: 0,
         attributes: Default::default(),
         overlaps: false,
+        ends_after_idle_seconds: 0,
     }
 }
 

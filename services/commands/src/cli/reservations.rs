@@ -45,6 +45,9 @@ pub struct ReserveOptions {
     /// It may have nodes of other reservations at the same time: there its jobs start, and theirs wait
     #[arg(long)]
     pub overlap: bool,
+    /// Once it has begun, it ends when no job has run in it for this long
+    #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub until_idle: Option<u64>,
 }
 
 /// `muster reservations`.

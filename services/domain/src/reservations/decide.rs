@@ -188,7 +188,8 @@ const MOST_LEFT_OUT: u32 = 1_000;
 fn reservation_due(state: &State, name: &str, now: Timestamp) -> Vec<Event> {
     let Some(reservation) = state.reservation(name) else { return Vec::new() };
     let name = name.to_owned();
-    if now < reservation.spec.end {
+    let was_idle = reservation.idle_until().is_some_and(|until| until <= now);
+    if now < reservation.spec.end && !was_idle {
         return vec![Event::ReservationBegun { name }];
     }
     let Some(next) = next_time(state, reservation, now) else {
@@ -205,7 +206,7 @@ fn next_time(state: &State, reservation: &Reservation, now: Timestamp) -> Option
     let period = i64::try_from(reservation.spec.repeats_after_seconds).ok().filter(|period| *period > 0)?;
     let mut next = (*reservation.spec).clone();
     // After an absence of the ledger those that are over already are left out.
-    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000));
+    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000)).max(0);
     let skipped = period.saturating_mul(missed);
     (next.start, next.end) = (next.start.plus_seconds(skipped), next.end.plus_seconds(skipped));
     for _ in 0..MOST_LEFT_OUT {

@@ -95,6 +95,7 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
         repeats_after_seconds: 0,
         attributes: Default::default(),
         overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);
@@ -123,6 +124,7 @@ fn a_reservation_that_overlaps_others_has_their_nodes_for_itself() {
         repeats_after_seconds: 0,
         attributes: Default::default(),
         overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     let repair = ReservationSpec {
         name: "repair".into(),
@@ -189,6 +191,7 @@ fn a_reservation_attracts_no_job_that_does_not_name_it() {
         repeats_after_seconds: 0,
         attributes: Default::default(),
         overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);

@@ -63,6 +63,7 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
         repeats_after_seconds: 0,
         attributes: BTreeMap::new(),
         overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     draft.flags.give(&mut spec);
     Ok(spec)
