@@ -23,8 +23,8 @@ use muster_ledger::{Replication, room};
 use muster_pbs_commands::{FLAVOUR, SERVER};
 use muster_schemas::Sequence;
 use muster_slurm_commands::{
-    ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS, SITE_OPTIONS,
-    VERSION,
+    ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
+    SITE_OPTIONS, VERSION,
 };
 use std::{
     io::Write as _,

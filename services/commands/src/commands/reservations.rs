@@ -27,8 +27,21 @@ pub fn reserve(connection: &ConnectionOptions, options: ReserveOptions) -> Comma
 }
 
 fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
-    let ReserveOptions { name, start, end, duration, nodes, count, condition, queue, users, accounts, repeat, overlap, until_idle } =
-        options;
+    let ReserveOptions {
+        name,
+        start,
+        end,
+        duration,
+        nodes,
+        count,
+        condition,
+        queue,
+        users,
+        accounts,
+        repeat,
+        overlap,
+        until_idle,
+    } = options;
     let after = |seconds: u64| start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
     let nodes = match (nodes, count) {
         (Some(nodes), _) => ReservedNodes::Named(parse_hosts(&nodes).map_err(Failure::usage)?),

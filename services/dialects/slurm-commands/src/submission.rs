@@ -187,9 +187,17 @@ pub fn forget_outer_job(caller: &mut Caller) {
 /// Whether a variable describes the job inside which a command is called, so that it would be wrong in another one.
 pub fn is_of_outer_job(name: &str) -> bool {
     site::is_variable(name)
-        || ["SLURM_JOB", "SLURM_STEP", "SLURM_ARRAY_", "SLURM_HET_", "SLURM_PACK_", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"]
-            .iter()
-            .any(|start| name.starts_with(start))
+        || [
+            "SLURM_JOB",
+            "SLURM_STEP",
+            "SLURM_ARRAY_",
+            "SLURM_HET_",
+            "SLURM_PACK_",
+            "SLURM_NTASKS",
+            "SLURM_TASKS_PER_NODE",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start))
         || ["_HET_GROUP_", "_PACK_GROUP_"].iter().any(|part| name.contains(part))
         || matches!(
             name,

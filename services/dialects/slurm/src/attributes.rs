@@ -151,7 +151,8 @@ impl<'a> Attributes<'a> {
     /// The values of the options that the site has added, for the component at an offset, by name (SL-S-22).
     pub fn site_options(self, offset: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
         let prefix = site_option_key(offset, "");
-        let from = self.0.range(prefix.clone()..).map_while(move |(key, value)| Some((key.strip_prefix(&prefix)?, value)));
+        let from =
+            self.0.range(prefix.clone()..).map_while(move |(key, value)| Some((key.strip_prefix(&prefix)?, value)));
         from.map(|(name, value)| (name, value.as_str()))
     }
 

@@ -150,11 +150,7 @@ pub fn parse(command: Command, arguments: &[impl AsRef<str>]) -> Result<CommandL
 ///
 /// # Errors
 /// See [`parse`].
-pub fn parse_with(
-    command: Command,
-    site: SiteOptions,
-    arguments: &[impl AsRef<str>],
-) -> Result<CommandLine, Refusal> {
+pub fn parse_with(command: Command, site: SiteOptions, arguments: &[impl AsRef<str>]) -> Result<CommandLine, Refusal> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let table = Own { command, site };
     match command {

@@ -179,7 +179,9 @@ impl MachineNode {
             return false;
         }
         let is_in_the_way = |reserved: &&Reserved| window.overlaps(reserved.from, reserved.until);
-        let Some(wanted) = reservation else { return !self.reservations.iter().any(|reserved| is_in_the_way(&reserved)) };
+        let Some(wanted) = reservation else {
+            return !self.reservations.iter().any(|reserved| is_in_the_way(&reserved));
+        };
         let own = self.reservations.iter().find(|reserved| *reserved.name == *wanted);
         own.is_some_and(|own| {
             let mut others = self.reservations.iter().filter(|reserved| *reserved.name != *wanted);

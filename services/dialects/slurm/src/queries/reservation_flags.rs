@@ -114,7 +114,9 @@ impl Flags {
         }
         spec.overlaps = self.has(OVERLAP) || self.has(MAINT);
         spec.ends_after_idle_seconds = if self.has(PURGE_COMP) { self.idle_seconds } else { 0 };
-        let is_told = |flag: &&&str| ["SPEC_NODES", PURGE_COMP].contains(*flag) || PERIODS.iter().any(|(known, _)| known == *flag);
+        let is_told = |flag: &&&str| {
+            ["SPEC_NODES", PURGE_COMP].contains(*flag) || PERIODS.iter().any(|(known, _)| known == *flag)
+        };
         let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
         spec.attributes.remove(KEPT);
         spec.attributes.extend((!kept.is_empty()).then(|| (KEPT.to_owned(), kept.join(","))));

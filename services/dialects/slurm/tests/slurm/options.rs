@@ -3,7 +3,9 @@
 use super::submissions::{now, parse, words};
 use muster_slurm::{
     messages::{ExitStatuses, Refusal},
-    options::{ALIASES, Command, OPTIONS, OptionSpec, RELEASE, find, help, parse as parse_words, usage, version},
+    options::{
+        ALIASES, Command, OPTIONS, OptionSpec, RELEASE, SiteOptions, find, help, parse as parse_words, usage, version,
+    },
 };
 use proptest::{collection::vec, prelude::*, sample};
 
