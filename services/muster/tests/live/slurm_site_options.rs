@@ -36,7 +36,7 @@ fn options_of_a_site_reach_tasks_and_filters() {
     // That of the outer job is not the inner one's.
     assert_eq!(site.ok(&format!("salloc -Q --scratch=7G salloc -Q {alone}")), "\n");
     let (status, error) = site.fails("sbatch --scrotch=1 --wrap true");
-    assert_eq!((status, error.lines().next()), (1, Some("sbatch: unrecognized option '--scrotch'")));
+    assert_eq!((status, error.lines().next()), (255, Some("sbatch: unrecognized option '--scrotch'")));
     site.system.write("judge", JUDGE);
     for file in ["", "judge"] {
         std::fs::set_permissions(site.system.path(file), Permissions::from_mode(0o755)).expect("it is there");
