@@ -105,7 +105,7 @@ fn tasks_see_the_option_of_their_component() {
 fn options_of_the_site_are_checked_and_shown() {
     for command in [Command::Sbatch, Command::Salloc, Command::Srun] {
         let text = help(command, site());
-        let line = "      --scratch=SIZE                scratch space that tasks may use";
+        let line = format!("  {:<34} scratch space that tasks may use", "    --scratch=SIZE");
         assert!(text.contains(&format!("\nOptions of this site:\n{line}\n")), "{text}");
         assert!(!help(command, SiteOptions::default()).contains("Options of this site"));
     }
