@@ -70,7 +70,7 @@ struct Described<'a> {
 
 impl<'a> Described<'a> {
     fn parse(text: &'a str) -> Result<Self, String> {
-        let (words, help) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let (words, help) = text.split_once(' ').unwrap_or((text, ""));
         let (name, value) = words.split_once('=').map_or((words, None), |(name, value)| (name, Some(value)));
         let refused = |why: &str| Err(format!("`{}`: {why}", short(text)));
         if !is_name(name) {
@@ -81,6 +81,10 @@ impl<'a> Described<'a> {
             || table::ALIASES.iter().any(|(alias, _)| alias.starts_with(name))
         {
             return refused("an option of Slurm has this name, or begins with it");
+        }
+        // The variables of components have such names.
+        if name.contains("het-group") {
+            return refused("`het-group` can be no part of its name");
         }
         if value.is_some_and(|value| !is_value_name(value)) {
             return refused("after `=` comes the name of the value for the help text: 1 to 32 visible characters");

@@ -137,6 +137,8 @@ fn what_is_no_option_of_a_site_is_refused() {
         ("a;b help", "a name is 2 to 32 of"),
         (" help", "a name is 2 to 32 of"),
         ("scratch", "after a blank comes the help text"),
+        ("scratch\nhelp", "a name is 2 to 32 of"),
+        ("scratch-het-group-1 help", "`het-group` can be no part"),
         ("scratch a\nb", "after a blank comes the help text"),
         ("scratch= help", "after `=` comes the name of the value"),
     ] {
