@@ -519,6 +519,20 @@ fn a_program_can_have_many_nodes() {
     }
 }
 
+/// SL-W-10: a program of Open MPI that asks for more processes gets an error that it can go on from, or ends of it.
+#[test]
+fn a_program_that_spawns_is_refused_and_the_shim_hears_of_it() {
+    let Some((program, _folder)) = compiled("spawn", "mpicc.openmpi", &[]) else { return };
+    let world = run(&program, &[], &[0, 0], &[0; 2]);
+    for rank in 0..2 {
+        assert_eq!(world.outputs[&rank], format!("rank {rank}: it is refused\n"));
+        assert_eq!(world.statuses[&rank].code(), Some(0));
+    }
+    assert_eq!((world.refused, world.aborts), (BTreeSet::from([0, 1]), Vec::new()));
+    let world = run(&program, &["fatal"], &[0], &[0]);
+    assert_eq!((world.refused, world.aborts.len()), (BTreeSet::from([0]), 1));
+}
+
 /// SL-W-05: modex by fences that collect, direct modex after those that do not.
 #[test]
 fn what_one_task_puts_another_gets() {

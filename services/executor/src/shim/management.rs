@@ -348,7 +348,7 @@ impl Management {
             rank,
             text: format!(
                 "muster: warning: task {rank} asked for more processes (MPI_Comm_spawn), which a step does not start: the program \
-                 gets an error. Start it with the launcher of its MPI library, mpirun or mpiexec, in the job.\n"
+                 gets an error. Start it with the launcher of its MPI library (mpirun) in the job.\n"
             ),
         })
     }
