@@ -35,6 +35,13 @@ pub struct ReservationSpec {
     /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+    /// Whether it may have nodes that other reservations have at the same time. There its jobs start, and theirs do not, unless
+    /// they overlap others too.
+    #[serde(default)]
+    pub overlaps: bool,
+    /// Once it has begun, it ends when no job has run in it for this many seconds; 0 means that it lasts until its end.
+    #[serde(default)]
+    pub ends_after_idle_seconds: u64,
 }
 
 /// The nodes of a reservation.

@@ -106,9 +106,9 @@ impl State {
             Event::PolicySet { policy } => self.policy_set(policy, now),
             // A record for people: the policy in force stays.
             Event::PolicyRefused { .. } => {}
-            Event::ReservationSet { reservation } => self.reservation_set(reservation),
+            Event::ReservationSet { reservation } => self.reservation_set(reservation, now),
             Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
-            Event::ReservationBegun { name } => self.change_reservation(name, |reservation| reservation.begun = true),
+            Event::ReservationBegun { name } => self.reservation_begun(name, now),
             Event::ReservationRemoved { name } => self.reservation_removed(name),
             Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
             Event::Planned { plan } => self.planned(plan),

@@ -19,6 +19,7 @@ use crate::exit::Failure;
 use muster_bus::NatsConfig;
 use muster_pbs_commands::policy_folder::Preset;
 use muster_schemas::cluster::ClusterSettings;
+use muster_slurm::options::SiteOptions;
 use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -146,6 +147,8 @@ pub struct SlurmConfig {
     pub mpi_default: String,
     /// The `AccountingStorageType` that commands show; empty for muster's own.
     pub accounting_storage_type: String,
+    /// Options that the site adds to `sbatch`, `salloc` and `srun`, each `NAME[=VALUE] HELP` (SL-S-22).
+    pub site_options: Vec<String>,
     /// The version of Slurm that commands show; empty for the one whose commands these are.
     pub version: String,
 }
@@ -207,6 +210,8 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
     cluster.check(name)?;
     let configuration = Configuration { cluster, ..read(name, &text)? };
     leave_time_for_launch(&configuration).map_err(|message| Failure::in_file(name, message))?;
+    SiteOptions::check(&configuration.slurm.site_options)
+        .map_err(|why| Failure::in_file(name, format!("`site_options` in [slurm]: {why}")))?;
     Ok((configuration, file))
 }
 

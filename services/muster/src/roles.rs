@@ -24,7 +24,7 @@ use muster_pbs_commands::{FLAVOUR, SERVER};
 use muster_schemas::Sequence;
 use muster_slurm_commands::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
-    VERSION,
+    SITE_OPTIONS, VERSION,
 };
 use std::{
     io::Write as _,
@@ -343,6 +343,7 @@ impl Host {
                     (BURST_BUFFER_TYPE, slurm.burst_buffer_type.word().to_owned()),
                     (CLUSTERS, slurm.clusters.join("\n")),
                     (MPI_DEFAULT, slurm.mpi_default.clone()),
+                    (SITE_OPTIONS, slurm.site_options.join("\n")),
                 ];
                 let shown = [
                     (ACCOUNTING_STORAGE_TYPE, slurm.accounting_storage_type.clone()),

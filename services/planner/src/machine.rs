@@ -7,6 +7,7 @@ mod window;
 
 pub(crate) use gaps::{Gap, Gaps, Key, Wanted};
 pub(crate) use node::MachineNode;
+use node::Reserved;
 pub(crate) use window::{Holding, Window, expected_end};
 
 use crate::{
@@ -156,7 +157,7 @@ impl Machine {
     pub fn set_domain(&mut self, id: NodeId, key: &Arc<str>, until: Timestamp, rest: &NodeShare) {
         let Some(node) = self.changed_node(id) else { return };
         node.domain = Some(key.clone());
-        node.reservations = vec![(ALWAYS, until, key.clone())];
+        node.reservations = vec![Reserved { from: ALWAYS, until, name: key.clone(), overlaps: false }];
         if !rest.cores.is_empty() {
             let always = Window { from: ALWAYS, until: Timestamp::MAX };
             node.change(rest, always, Holding::Run { until: Timestamp::MAX }, true);
@@ -168,7 +169,7 @@ impl Machine {
         let Some(node) = self.changed_node(id) else { return };
         let Some(key) = node.domain.clone() else { return };
         let name = if is_exposed { key } else { format!("{key} hidden").into() };
-        node.reservations.iter_mut().for_each(|(_, _, known)| *known = name.clone());
+        node.reservations.iter_mut().for_each(|reserved| reserved.name = name.clone());
         self.frees_anything();
     }
 
@@ -213,7 +214,12 @@ impl Machine {
     /// Adds a reservation that a node does not have yet.
     pub fn reserve_node(&mut self, id: NodeId, reservation: &Reservation) {
         if let Some(node) = self.changed_node(id) {
-            node.reservations.push((reservation.start, reservation.end, reservation.name.clone()));
+            node.reservations.push(Reserved {
+                from: reservation.start,
+                until: reservation.end,
+                name: reservation.name.clone(),
+                overlaps: reservation.overlaps,
+            });
             node.reservations.sort_unstable();
         }
     }
@@ -222,7 +228,7 @@ impl Machine {
         self.frees_anything();
         for (at, node) in self.nodes.iter_mut().enumerate() {
             let there_were = node.reservations.len();
-            node.reservations.retain(|(_, _, known)| **known != *name);
+            node.reservations.retain(|reserved| *reserved.name != *name);
             if node.reservations.len() < there_were {
                 self.gaps.node_changes(at);
             }

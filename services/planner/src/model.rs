@@ -224,6 +224,8 @@ pub struct Reservation {
     pub end: Timestamp,
     /// The nodes.
     pub nodes: Vec<NodeId>,
+    /// Whether it has them for itself where other reservations have them too.
+    pub overlaps: bool,
 }
 
 /// A time in which a node serves no job.

@@ -413,6 +413,7 @@ impl Projection {
                 start: reservation.spec.start,
                 end: reservation.spec.end,
                 nodes: reservation.nodes.iter().copied().collect(),
+                overlaps: reservation.spec.overlaps,
             }),
             None => self.engine.remove_reservation(name),
         }

@@ -36,6 +36,11 @@ pub enum Effect {
         /// Why, for people.
         why: String,
     },
+    /// A process has asked for more processes (`MPI_Comm_spawn`), and is refused them.
+    NoSpawn {
+        /// Its rank.
+        rank: u32,
+    },
 }
 
 /// The server of a node.
@@ -86,7 +91,8 @@ enum Stage {
 /// What keeping a pair costs besides its bytes.
 const PAIR_BYTES: usize = 128;
 const TOO_MUCH: &str = "the processes of this program have put too much";
-const NO_SPAWN: &str = "this server starts no processes and has no names; use a launcher of the MPI library";
+const NO_SPAWN: &str = "this server starts no further processes; use a launcher of the MPI library";
+const NO_NAMES: &str = "this server connects no programs and has no names; use a launcher of the MPI library";
 
 impl Server {
     /// A server for the local processes of a program. `space` names the program: letters, digits, `_` and `.`.
@@ -233,7 +239,11 @@ impl Server {
                 self.set_stage(rank, Stage::Finalized);
                 Outcome::Done
             }
-            Request::Other { .. } => Outcome::Refused(NO_SPAWN),
+            Request::Spawn { .. } => {
+                effects.push(Effect::NoSpawn { rank });
+                Outcome::Refused(NO_SPAWN)
+            }
+            Request::Other { .. } => Outcome::Refused(NO_NAMES),
         };
         self.answer(rank, &asked, &outcome, effects);
     }

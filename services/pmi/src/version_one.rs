@@ -10,7 +10,7 @@ pub(crate) fn first(bytes: &[u8]) -> Result<Option<(Request, usize)>, Malformed>
     let Some(length) = end_of(bytes, b"\n") else { return Ok(None) };
     if bytes.starts_with(b"mcmd=") {
         let end = end_of(bytes, b"\nendcmd\n");
-        return Ok(end.map(|length| (Request::Other { answer: "spawn_result" }, length)));
+        return Ok(end.map(|length| (Request::Spawn { answer: "spawn_result" }, length)));
     }
     let line = text(&bytes[..length])?;
     request(&words(line)).map(|request| Some((request, length)))
@@ -62,7 +62,7 @@ pub(crate) fn answer(request: &Request, outcome: &Outcome) -> Vec<u8> {
         _ => "",
     };
     let text = match (request, outcome) {
-        (Request::Other { answer }, Outcome::Refused(why)) => {
+        (Request::Other { answer } | Request::Spawn { answer }, Outcome::Refused(why)) => {
             format!("cmd={answer} rc=-1 status=-1 msg={}", why.replace(' ', "_"))
         }
         (_, Outcome::Refused(why)) => format!("cmd={} rc=-1 msg={}", name(request), why.replace(' ', "_")),
@@ -111,7 +111,7 @@ mod tests {
     fn a_request_to_spawn_has_several_lines() {
         let bytes = b"mcmd=spawn\nnprocs=2\nexecname=a\nendcmd\ncmd=finalize\n";
         let (request, length) = first(bytes).unwrap().unwrap();
-        assert_eq!(request, Request::Other { answer: "spawn_result" });
+        assert_eq!(request, Request::Spawn { answer: "spawn_result" });
         assert_eq!(first(&bytes[length..]).unwrap().unwrap().0, Request::Finalize);
         assert_eq!(first(b"mcmd=spawn\nnprocs=2\n"), Ok(None));
     }

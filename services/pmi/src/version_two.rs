@@ -58,7 +58,7 @@ fn request(words: &Words) -> Result<Request, Malformed> {
         "name-publish" => Request::Other { answer: "name-publish-response" },
         "name-unpublish" => Request::Other { answer: "name-unpublish-response" },
         "name-lookup" => Request::Other { answer: "name-lookup-response" },
-        "spawn" => Request::Other { answer: "spawn-response" },
+        "spawn" => Request::Spawn { answer: "spawn-response" },
         other => return Err(Malformed(format!("the unknown command `{other}`"))),
     })
 }
@@ -112,7 +112,7 @@ fn name(request: &Request) -> Option<&'static str> {
         Request::GetNodeAttribute { .. } => "info-getnodeattr-response",
         Request::GetJobAttribute { .. } => "info-getjobattr-response",
         Request::Finalize => "finalize-response",
-        Request::Other { answer } => answer,
+        Request::Other { answer } | Request::Spawn { answer } => answer,
         Request::Begin { .. }
         | Request::Maxima
         | Request::ApplicationNumber

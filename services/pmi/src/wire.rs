@@ -42,7 +42,11 @@ pub(crate) enum Request {
         message: String,
     },
     Finalize,
-    /// Something that this server does not do, by the name of its answer.
+    /// More processes, which this server does not start, by the name of its answer.
+    Spawn {
+        answer: &'static str,
+    },
+    /// Something else that this server does not do, by the name of its answer.
     Other {
         answer: &'static str,
     },

@@ -12,6 +12,8 @@ struct World {
     /// The contribution of each node to the fence that is being exchanged.
     contributions: BTreeMap<usize, Vec<u8>>,
     aborted: Option<(u32, Option<i32>, String)>,
+    /// Who was refused more processes, in order.
+    refused: Vec<u32>,
 }
 
 impl World {
@@ -27,6 +29,7 @@ impl World {
             sent: BTreeMap::new(),
             contributions: BTreeMap::new(),
             aborted: None,
+            refused: Vec::new(),
         }
     }
 
@@ -58,6 +61,7 @@ impl World {
                 }
                 Effect::Fence { contribution, .. } => drop(self.contributions.insert(node, contribution)),
                 Effect::Abort { rank, status, why } => self.aborted = Some((rank, status, why)),
+                Effect::NoSpawn { rank } => self.refused.push(rank),
             }
         }
         if self.contributions.len() == self.servers.len() {
@@ -139,10 +143,12 @@ fn processes_of_version_two_do_the_same() {
         assert!(world.heard(rank).ends_with("found=TRUE;value=(vector,(0,2,1));rc=0;"));
         world.say_two(rank, "cmd=spawn;ncmds=1;");
         assert!(world.heard(rank).contains("rc=-1;"), "the program can read that there is no such thing");
+        world.say_two(rank, "cmd=name-lookup;name=a;");
+        assert!(world.heard(rank).contains("rc=-1;"));
         world.say_two(rank, "cmd=finalize;");
         world.end(rank);
     }
-    assert_eq!(world.aborted, None);
+    assert_eq!((world.aborted, world.refused), (None, vec![0, 1]));
 }
 
 /// SL-W-04

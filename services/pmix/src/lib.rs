@@ -10,9 +10,9 @@
 //!
 //! Fences over all nodes travel through the shims, as those of PMI-1 and PMI-2 do. Fences of tasks of one node end
 //! there. Fences of some tasks of several nodes are answered with `PMIX_ERR_NOT_SUPPORTED`, as are publish, lookup,
-//! spawn, connect, groups, queries and job control. In a direct modex, a task asks for data that a task of another node
-//! has put. It is answered from the data that fences without collection have carried; data that was put after the last
-//! fence of its task is not found.
+//! spawn, connect, groups, queries and job control; the shim is told of a spawn, so that people hear of it. In a direct
+//! modex, a task asks for data that a task of another node has put. It is answered from the data that fences without
+//! collection have carried; data that was put after the last fence of its task is not found.
 
 mod contribution;
 mod facts;

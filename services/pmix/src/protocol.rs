@@ -116,6 +116,11 @@ pub enum FromServer {
         /// Why, for people.
         why: String,
     },
+    /// A task has called `PMIx_Spawn`, and is refused it.
+    NoSpawn {
+        /// Its rank.
+        rank: u32,
+    },
 }
 
 /// Takes messages out of bytes that arrive in pieces of any size.

@@ -241,6 +241,7 @@ impl Desk<'_> {
                 answer.give(self.elsewhere.get(&rank).map(|data| data.0.clone()).ok_or(library::STATUS_NOT_FOUND));
                 Ok(())
             }
+            Upcall::Spawn { rank } => self.send(&FromServer::NoSpawn { rank }),
             // The listener has taken it.
             Upcall::Data { .. } => Ok(()),
         }

@@ -57,6 +57,8 @@ struct World {
     contributions: BTreeMap<usize, ContentBytes>,
     fences: u32,
     aborts: Vec<(u32, Option<i32>, String)>,
+    /// Who was refused more processes.
+    refused: BTreeSet<u32>,
     /// Further variables of the tasks.
     variables: Vec<(&'static str, &'static str)>,
     /// The fence that is answered with a failure.
@@ -95,6 +97,7 @@ impl World {
             contributions: BTreeMap::new(),
             fences: 0,
             aborts: Vec::new(),
+            refused: BTreeSet::new(),
             variables: Vec::new(),
             broken: None,
             folders: Vec::new(),
@@ -215,6 +218,7 @@ impl World {
                 self.aborts.push((rank, status, why));
                 self.kill();
             }
+            FromServer::NoSpawn { rank } => drop(self.refused.insert(rank)),
             FromServer::Ready { .. } | FromServer::Failed { .. } => panic!("{message:?}"),
         }
     }
@@ -515,6 +519,20 @@ fn a_program_can_have_many_nodes() {
     }
 }
 
+/// SL-W-10: a program of Open MPI that asks for more processes gets an error that it can go on from, or ends of it.
+#[test]
+fn a_program_that_spawns_is_refused_and_the_shim_hears_of_it() {
+    let Some((program, _folder)) = compiled("spawn", "mpicc.openmpi", &[]) else { return };
+    let world = run(&program, &[], &[0, 0], &[0; 2]);
+    for rank in 0..2 {
+        assert_eq!(world.outputs[&rank], format!("rank {rank}: it is refused\n"));
+        assert_eq!(world.statuses[&rank].code(), Some(0));
+    }
+    assert_eq!((world.refused, world.aborts), (BTreeSet::from([0, 1]), Vec::new()));
+    let world = run(&program, &["fatal"], &[0], &[0]);
+    assert_eq!((world.refused, world.aborts.len()), (BTreeSet::from([0]), 1));
+}
+
 /// SL-W-05: modex by fences that collect, direct modex after those that do not.
 #[test]
 fn what_one_task_puts_another_gets() {
@@ -542,6 +560,7 @@ fn what_is_not_supported_is_an_error() {
             assert!(world.fact(rank, what).contains("NOT"), "{what}: {}", world.outputs[&rank]);
         }
     }
+    assert_eq!(world.refused, BTreeSet::from([0, 1, 2]), "the shims hear of it");
     assert_eq!(world.fact(0, "fence of some"), world.fact(1, "fence of some"));
     assert!(world.fact(0, "fence of some").contains("NOT"), "{}", world.outputs[&0]);
 }

@@ -42,6 +42,12 @@ pub struct ReserveOptions {
     /// It begins again this long after each beginning: `1-00:00:00` is every day
     #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub repeat: Option<u64>,
+    /// It may have nodes of other reservations at the same time: there its jobs start, and theirs wait
+    #[arg(long)]
+    pub overlap: bool,
+    /// Once it has begun, it ends when no job has run in it for this long
+    #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub until_idle: Option<u64>,
 }
 
 /// `muster reservations`.

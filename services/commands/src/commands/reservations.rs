@@ -27,8 +27,21 @@ pub fn reserve(connection: &ConnectionOptions, options: ReserveOptions) -> Comma
 }
 
 fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
-    let ReserveOptions { name, start, end, duration, nodes, count, condition, queue, users, accounts, repeat } =
-        options;
+    let ReserveOptions {
+        name,
+        start,
+        end,
+        duration,
+        nodes,
+        count,
+        condition,
+        queue,
+        users,
+        accounts,
+        repeat,
+        overlap,
+        until_idle,
+    } = options;
     let after = |seconds: u64| start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
     let nodes = match (nodes, count) {
         (Some(nodes), _) => ReservedNodes::Named(parse_hosts(&nodes).map_err(Failure::usage)?),
@@ -39,8 +52,18 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
     };
     let end = end.or(duration.map(after));
     let end = end.ok_or_else(|| Failure::usage("until when: say --end or --duration"))?;
-    let (repeats_after_seconds, attributes) = (repeat.unwrap_or(0), BTreeMap::new());
-    Ok(ReservationSpec { name, start, end, nodes, users, accounts, repeats_after_seconds, attributes })
+    Ok(ReservationSpec {
+        name,
+        start,
+        end,
+        nodes,
+        users,
+        accounts,
+        repeats_after_seconds: repeat.unwrap_or(0),
+        attributes: BTreeMap::new(),
+        overlaps: overlap,
+        ends_after_idle_seconds: until_idle.unwrap_or(0),
+    })
 }
 
 /// Deletes a reservation.

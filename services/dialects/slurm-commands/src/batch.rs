@@ -5,7 +5,7 @@ use super::{
     site::{self, now, os_text, variable},
     submission::{
         self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, tell,
-        text_of, verdict,
+        text_of, verdict, with_site_options,
     },
 };
 use muster_cli::{connection::ConnectionOptions, stderr_line};
@@ -20,7 +20,7 @@ use muster_slurm::{
     environment,
     messages::{Refusal, submitted, wait_status},
     moment::Now,
-    options::{Command, CommandLine, Given, parse},
+    options::{Command, CommandLine, Given, parse, parse_with},
     queries::Failure,
     request::{Caller, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script::{self, Wanted},
@@ -39,7 +39,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let line = parse(COMMAND, words)?.with_files(text_of)?;
+    let line = with_site_options(COMMAND, connection, |site| parse_with(COMMAND, site, words))?.with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
@@ -48,7 +48,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
     forget_outer_job(&mut caller);
-    let Asked { program, settings, umask } = read(&line, &caller, &now)?;
+    let Asked { program, settings, umask } = read(connection, &line, &caller, &now)?;
     caller.umask = umask.unwrap_or(caller.umask);
     tell(COMMAND, &line, &settings);
     let mut client = connection.patient_client().map_err(failed)?;
@@ -102,7 +102,7 @@ fn spec_of(connection: &ConnectionOptions, client: &mut Client, text: &str) -> R
     let now = Now::new(now);
     let mut caller = caller(COMMAND, connection, &[])?;
     forget_outer_job(&mut caller);
-    let given = script::options(text)?;
+    let given = with_site_options(COMMAND, connection, |site| script::options_with(text, site))?;
     let sections = given.sections;
     let settings = components(&sections, &environment::defaults(COMMAND, None, |_| None), &line, &now)?;
     let program = Program::Batch { text: text.to_owned(), args: Vec::new(), source: ScriptSource::StandardInput };
@@ -134,7 +134,7 @@ struct Asked {
     umask: Option<u32>,
 }
 
-fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<Asked, Problem> {
+fn read(connection: &ConnectionOptions, line: &CommandLine, caller: &Caller, now: &Now) -> Result<Asked, Problem> {
     let (text, args, source) = match script::wanted(line)? {
         Wanted::Wrapped(command) => (script::wrap(&command), Vec::new(), ScriptSource::Wrapped),
         Wanted::StandardInput => {
@@ -150,7 +150,7 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<Asked, Problem
             (script::check(&bytes)?.to_owned(), args, ScriptSource::File(path))
         }
     };
-    let given = script::options(&text)?;
+    let given = with_site_options(COMMAND, connection, |site| script::options_with(&text, site))?;
     let is_foreign_ignored =
         line.gives("ignore-pbs") || given.gives("ignore-pbs") || variable("SBATCH_IGNORE_PBS").is_some();
     let given = if is_foreign_ignored { given } else { given.with_foreign_lines(&text)? };

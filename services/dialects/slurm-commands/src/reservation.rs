@@ -11,14 +11,16 @@ use muster_schemas::{
     views::ErrorCode,
 };
 use muster_slurm::{
+    features,
     queries::{
         Failure,
         reservation::{Known, changed, created, refused},
         reservation_flags::Flags,
         update::Update,
     },
-    show::record::JobRecord,
+    show::{record::JobRecord, sinfo::NodeRecord},
 };
+use std::{collections::BTreeSet, sync::Arc};
 
 /// `scontrol create`.
 pub fn create(site: &mut Site, update: &Update) -> Ended {
@@ -38,7 +40,7 @@ pub fn change(site: &mut Site, update: &Update, name: Option<&str>) -> Ended {
         let before = reservations.iter().find(|spec| spec.name == name);
         changed(update, before.ok_or_else(|| refused(false, "Requested reservation is invalid"))?, known)
     })?;
-    if ["StartTime", "Nodes", "PartitionName"].iter().any(|key| update.value(key).is_some()) {
+    if ["StartTime", "Nodes", "NodeCnt", "PartitionName"].iter().any(|key| update.value(key).is_some()) {
         require_free(site, false, &spec)?;
     }
     let done = site.client.change_reservation(CommandId::new_now(), &spec);
@@ -58,23 +60,51 @@ pub fn delete(site: &mut Site, name: &str) -> Ended {
     })
 }
 
-/// Refuses a reservation of named nodes on which jobs may still run when it begins, unless it ignores them.
+/// Refuses a reservation with too few nodes on which no job may still run when it begins, unless it ignores jobs. Those of
+/// one by count are chosen by the planner, which takes free ones first.
 fn require_free(site: &mut Site, is_new: bool, spec: &ReservationSpec) -> Result<(), Failure> {
-    let ReservedNodes::Named(names) = &spec.nodes else { return Ok(()) };
     if Flags::of(spec).has("IGNORE_JOBS") {
         return Ok(());
     }
+    let (names, needed) = match &spec.nodes {
+        ReservedNodes::Named(names) => (names.iter().cloned().collect(), names.len()),
+        ReservedNodes::Count { count, .. } => (candidates(site, spec)?, *count as usize),
+    };
     let views = site.current(None, None, false)?;
     let running = views.into_iter().filter(|view| view.nodes.iter().any(|node| names.contains(node))).collect();
-    let is_in_the_way = |job: &JobRecord| {
+    let is_in_the_way = |job: &&JobRecord| {
         // Jobs inside of it are not in its way.
         let is_inside = job.reservation.as_deref() == Some(&spec.name);
         !is_inside && !job.state.is_finished() && job.end().is_none_or(|end| end > spec.start)
     };
-    match site.records(running, true)?.iter().any(is_in_the_way) {
+    let records = site.records(running, true)?;
+    let busy: BTreeSet<&String> = records.iter().filter(is_in_the_way).flat_map(|job| &job.nodes).collect();
+    match names.iter().filter(|name| !busy.contains(name)).count() < needed {
         true => Err(refused(is_new, "Requested nodes are busy")),
         false => Ok(()),
     }
+}
+
+/// The nodes that a reservation by count can have: those of its partition and with its features that no other reservation has
+/// then, unless it overlaps others.
+fn candidates(site: &mut Site, spec: &ReservationSpec) -> Result<BTreeSet<String>, Failure> {
+    let ReservedNodes::Count { filter, queue, .. } = &spec.nodes else { return Ok(BTreeSet::new()) };
+    let page = site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?;
+    let others = page.reservations.iter().filter(|other| {
+        let is_apart = other.spec.end <= spec.start || spec.end <= other.spec.start;
+        !spec.overlaps && !is_apart && other.spec.name != spec.name
+    });
+    let reserved: BTreeSet<&String> = others.flat_map(|other| &other.nodes).collect();
+    let (nodes, partitions) = (shown::nodes(site)?, shown::partitions(site)?);
+    // Without the named partition the system refuses the reservation.
+    let partition = queue.as_ref().and_then(|name| partitions.iter().find(|partition| partition.name == *name));
+    let can_be = |node: &&Arc<NodeRecord>| {
+        let features: Vec<&str> = node.features.split(',').collect();
+        partition.is_none_or(|partition| partition.has(node))
+            && filter.as_ref().is_none_or(|filter| features::fits(filter, &features))
+            && !reserved.contains(&node.name)
+    };
+    Ok(nodes.iter().filter(can_be).map(|node| node.name.clone()).collect())
 }
 
 fn with_known<T>(

@@ -5,7 +5,7 @@ use super::{
     allocation::{Allocation, PATIENCE, Wish, allocate},
     clusters, print, refusals,
     site::{now, variable},
-    submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
+    submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of, with_site_options},
 };
 use muster_cli::{
     connection::ConnectionOptions,
@@ -18,7 +18,7 @@ use muster_slurm::{
     environment::{PACK_NAMES, defaults, of_allocation, with_pack_names},
     messages::AllocationEvent,
     moment::Now,
-    options::{Command, parse, values::signal_number},
+    options::{Command, parse_with, site, values::signal_number},
     queries::Failure,
     request::{Caller, Interactive, Rules, Settings, components},
 };
@@ -45,7 +45,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
 }
 
 fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let line = parse(COMMAND, words)?.with_files(text_of)?;
+    let line = with_site_options(COMMAND, connection, |site| parse_with(COMMAND, site, words))?.with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
@@ -54,6 +54,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     let mut caller = caller(COMMAND, connection, words)?;
     forget_outer_job(&mut caller);
     let settings = components(&[], &defaults(COMMAND, None, variable), &line, &now)?;
+    caller.environment.extend(site::of_job(&settings));
     tell(COMMAND, &line, &settings);
     let leader = settings.first().cloned().unwrap_or_default();
     let has_shell = !leader.is_set("no-shell");

@@ -15,7 +15,7 @@ use muster_schemas::{
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
     moment::TimeFormat,
-    options::{RELEASE, version},
+    options::{RELEASE, SiteOptions, version},
     queries::{Failure, Surroundings},
     request::Rules,
     select::SchedulerParameters,
@@ -287,6 +287,16 @@ pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
 pub const BURST_BUFFER_DIRECTIVES: &str = "burst_buffer_directives";
 /// How staging directives are handled.
 pub const BURST_BUFFER_TYPE: &str = "burst_buffer_type";
+
+/// The options that the site adds, which gateways pass on, one in a line.
+pub const SITE_OPTIONS: &str = "site_options";
+
+/// The options that the site adds (SL-S-22). The gateway has checked them; without those that another version of it has
+/// understood, the others would be refused too.
+pub fn site_options(info: &InfoView) -> SiteOptions {
+    let text = info.dialects.get("slurm").and_then(|slurm| slurm.get(SITE_OPTIONS)).map_or("", String::as_str);
+    SiteOptions::of(&text.lines().collect::<Vec<_>>()).unwrap_or_default()
+}
 
 /// The kind of MPI support of steps that name none.
 pub const MPI_DEFAULT: &str = "mpi_default";

@@ -13,6 +13,7 @@ use super::{
     site::{self, Site, away, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
+        with_site_options,
     },
 };
 use interrupted::Tasks;
@@ -37,7 +38,7 @@ use muster_slurm::{
     job_id::IdExpression,
     messages::{self, ExitStatuses, end_note},
     moment::Now,
-    options::{Command, CommandLine, parse},
+    options::{Command, CommandLine, parse_with},
     output::{self, Facts},
     queries::Failure,
     request::{Caller, Interactive, Rules, Settings, components, without_effect},
@@ -73,7 +74,8 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let mut line = parse(COMMAND, words)?.with_host_file(variable("SLURM_HOSTFILE")).with_files(text_of)?;
+    let line = with_site_options(COMMAND, connection, |site| parse_with(COMMAND, site, words))?;
+    let mut line = line.with_host_file(variable("SLURM_HOSTFILE")).with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);

@@ -6,7 +6,7 @@ mod tests;
 use super::{
     limits::own_limits,
     refusals,
-    site::{away, group_name, host, unreachable, user_name, variable, version_line, was_refused},
+    site::{away, group_name, host, site_options, unreachable, user_name, variable, version_line, was_refused},
 };
 use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
 use muster_client::{Client, ClientError, Moment};
@@ -22,13 +22,13 @@ use muster_slurm::{
     environment, features,
     messages::{ExitStatuses, Refusal, Rejection},
     moment::Now,
-    options::{Command, CommandLine, help, usage},
+    options::{Command, CommandLine, SiteOptions, help, site, usage},
     queries::Failure,
     request::{Caller, Names, Settings, limits_until_deadline, listing, seconds_until, warnings},
     words::refused_limit,
 };
 use nix::unistd::{Gid, Uid};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// Why nothing was submitted or started.
 pub enum Problem {
@@ -76,10 +76,36 @@ pub fn failed(command: Command, text: impl std::fmt::Display) -> Problem {
 pub fn printed_only(command: Command, connection: &ConnectionOptions, line: &CommandLine) -> Option<String> {
     let wanted = ["help", "usage", "version"].into_iter().find(|option| line.gives(option))?;
     Some(match wanted {
-        "help" => help(command),
-        "usage" => usage(command),
+        "help" => help(command, known_options(connection)),
+        "usage" => usage(command, known_options(connection)),
         _ => version_line(connection.patient_client().ok()),
     })
+}
+
+/// The options that the site adds, if it can be asked at once.
+fn known_options(connection: &ConnectionOptions) -> SiteOptions {
+    let client = connection.patient_client().ok();
+    let info = client.and_then(|client| client.waiting(Duration::ZERO).info(Moment::Now).ok());
+    info.map(|info| site_options(&info)).unwrap_or_default()
+}
+
+/// Reads options. One that Slurm does not have may be one of the site, which is only asked then (SL-S-22).
+///
+/// # Errors
+/// The options are refused, or the site does not answer.
+pub fn with_site_options<T>(
+    command: Command,
+    connection: &ConnectionOptions,
+    read: impl Fn(SiteOptions) -> Result<T, Refusal>,
+) -> Result<T, Problem> {
+    match read(SiteOptions::default()) {
+        Err(refusal) if refusal.is_unknown_option() => {
+            let mut client = connection.patient_client().map_err(|error| failed(command, error))?;
+            let info = client.info(Moment::Now).map_err(|error| unanswered(command, &error))?;
+            Ok(read(site_options(&info))?)
+        }
+        read => Ok(read?),
+    }
 }
 
 /// Prints the options before anything is done.
@@ -160,7 +186,16 @@ pub fn forget_outer_job(caller: &mut Caller) {
 
 /// Whether a variable describes the job inside which a command is called, so that it would be wrong in another one.
 pub fn is_of_outer_job(name: &str) -> bool {
-    ["SLURM_JOB", "SLURM_STEP", "SLURM_ARRAY_", "SLURM_HET_", "SLURM_PACK_", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"]
+    site::is_variable(name)
+        || [
+            "SLURM_JOB",
+            "SLURM_STEP",
+            "SLURM_ARRAY_",
+            "SLURM_HET_",
+            "SLURM_PACK_",
+            "SLURM_NTASKS",
+            "SLURM_TASKS_PER_NODE",
+        ]
         .iter()
         .any(|start| name.starts_with(start))
         || ["_HET_GROUP_", "_PACK_GROUP_"].iter().any(|part| name.contains(part))

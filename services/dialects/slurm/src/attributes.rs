@@ -130,6 +130,14 @@ pub fn component_key(offset: usize, name: &str) -> String {
     format!("slurm.{offset}.{name}")
 }
 
+/// The key of the value of an option that a site has added (SL-S-22).
+pub fn site_option_key(offset: usize, name: &str) -> String {
+    component_key(offset, &format!("{SITE_OPTION}{name}"))
+}
+
+/// What is before the name of an option that a site has added.
+const SITE_OPTION: &str = "site-option.";
+
 /// The Slurm attributes of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a>(pub &'a BTreeMap<String, String>);
@@ -138,6 +146,14 @@ impl<'a> Attributes<'a> {
     /// A job-wide attribute.
     pub fn job(self, name: &str) -> Option<&'a str> {
         self.0.get(&job_key(name)).map(String::as_str)
+    }
+
+    /// The values of the options that the site has added, for the component at an offset, by name (SL-S-22).
+    pub fn site_options(self, offset: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let prefix = site_option_key(offset, "");
+        let from =
+            self.0.range(prefix.clone()..).map_while(move |(key, value)| Some((key.strip_prefix(&prefix)?, value)));
+        from.map(|(name, value)| (name, value.as_str()))
     }
 
     /// An attribute of the component at an offset.

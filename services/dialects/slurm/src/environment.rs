@@ -6,7 +6,7 @@ mod limits;
 mod output;
 mod said;
 
-use crate::options::{Argument, Command, Given, OPTIONS};
+use crate::options::{Argument, Command, Given, OPTIONS, site};
 pub use facts::of_run;
 pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft_limits};
 pub use output::{
@@ -51,12 +51,12 @@ pub fn verbosity(command: Command, lookup: impl Fn(&str) -> Option<String>) -> u
 }
 
 /// The part of the submitting command's environment that a job or step gets (SL-E-13): with `ALL` (the default)
-/// everything, with `NONE` and `NIL` nothing, with names those, with `NAME=VALUE` that. Variables of Slurm always pass.
+/// everything, with `NONE` and `NIL` nothing, with names those, with `NAME=VALUE` that. Variables of Slurm and of the site's options always pass.
 pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMap<String, String> {
     let entries = export.map_or_else(|| vec!["ALL".to_owned()], split_entries);
     let is = |word: &str| entries.iter().any(|entry| entry.eq_ignore_ascii_case(word));
     let everything = is("ALL");
-    let is_own = |name: &str| name.starts_with("SLURM_") || name.starts_with("SPANK_");
+    let is_own = |name: &str| name.starts_with("SLURM_") || name.starts_with("SPANK_") || site::is_variable(name);
     let mut chosen: BTreeMap<String, String> =
         environment.iter().filter(|(name, _)| everything || is_own(name)).cloned().collect();
     if is("NONE") || is("NIL") {

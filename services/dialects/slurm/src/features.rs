@@ -109,6 +109,17 @@ const CPUS: &str = "cores";
 const SOCKETS: &str = "sockets";
 /// The property with the megabytes of disk that a node has for temporary files.
 const TMP_DISK: &str = "tmp_disk_mb";
+/// Whether a node with these features matches a filter. Relations to values are no matter of features, and hold here.
+pub fn fits(filter: &NodeFilter, features: &[&str]) -> bool {
+    match filter {
+        NodeFilter::Has(name) => features.contains(&name.as_str()),
+        NodeFilter::Compare { .. } => true,
+        NodeFilter::All(filters) => filters.iter().all(|filter| fits(filter, features)),
+        NodeFilter::Any(filters) => filters.iter().any(|filter| fits(filter, features)),
+        NodeFilter::Not(filter) => !fits(filter, features),
+    }
+}
+
 /// The properties that options of their own compare.
 const OF_OPTIONS: [&str; 3] = [CPUS, SOCKETS, TMP_DISK];
 /// The property with the name of the switch that a node is on.

@@ -1,8 +1,10 @@
 //! What submission filters get about a component in addition to its description, and may change (SL-S-21): its
-//! partition, QOS, reservation, memory, features, nodes and tasks, in the words and values of `scontrol update`.
+//! partition, QOS, reservation, memory, features, nodes and tasks, in the words and values of `scontrol update`. Options that
+//! the site has added are told, and cannot be changed (SL-S-22).
 
 use crate::{
     attributes::{self, Attributes, component as names},
+    options::site,
     queries::{
         change::{sizes, written},
         update::{Change, Pair},
@@ -31,6 +33,9 @@ const KEYS: [&str; 10] = [
     "MinMemoryCPU",
     "Gres",
 ];
+
+/// What is before the name of an option of the site.
+const SITE_OPTION: &str = "SiteOption.";
 
 /// The request of a component. `alternatives` is its current request, `attributes` those of its job, `offset` is its
 /// own. Only what was requested is listed, but every component has a partition.
@@ -64,7 +69,10 @@ pub fn told(
         _ => None,
     };
     let given = KEYS.iter().filter_map(|key| Some(((*key).to_owned(), value(key)?)));
-    given.filter(|(_, text)| !text.is_empty() && !text.chars().any(char::is_control)).collect()
+    // Attributes are the user's: not all that look so are of such an option.
+    let of_site = Attributes(attributes).site_options(offset as usize).filter(|(name, _)| site::is_name(name));
+    let of_site = of_site.map(|(name, value)| (format!("{SITE_OPTION}{name}"), value.to_owned()));
+    given.chain(of_site).filter(|(_, text)| !text.is_empty() && !text.chars().any(char::is_control)).collect()
 }
 
 /// The least and greatest number of nodes requested.

@@ -171,6 +171,13 @@ impl Rejection {
     }
 }
 
+impl Refusal {
+    /// Whether it is for an option by a name that Slurm does not know: the site may.
+    pub fn is_unknown_option(&self) -> bool {
+        matches!(self, Self::Option(Wrong::UnknownOption(_)))
+    }
+}
+
 impl From<Wrong> for Refusal {
     fn from(wrong: Wrong) -> Self {
         Self::Option(wrong)

@@ -7,6 +7,7 @@
 mod command;
 mod getopt;
 mod help;
+pub mod site;
 mod table;
 pub mod values;
 
@@ -18,6 +19,7 @@ use crate::{
 pub use command::{Argument, Command};
 use getopt::Own;
 pub use help::{RELEASE, help, usage, version};
+pub use site::SiteOptions;
 pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
 
 /// An option as given.
@@ -141,19 +143,28 @@ impl CommandLine {
 /// # Errors
 /// An unknown or ambiguous option, or a missing or superfluous value.
 pub fn parse(command: Command, arguments: &[impl AsRef<str>]) -> Result<CommandLine, Refusal> {
+    parse_with(command, SiteOptions::default(), arguments)
+}
+
+/// The same with the options of a site (SL-S-22).
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_with(command: Command, site: SiteOptions, arguments: &[impl AsRef<str>]) -> Result<CommandLine, Refusal> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    let table = Own { command, site };
     match command {
-        Command::Srun => parse_programs(&arguments),
-        Command::Sbatch | Command::Salloc => parse_before_script(command, &arguments),
+        Command::Srun => parse_programs(&table, &arguments),
+        Command::Sbatch | Command::Salloc => parse_before_script(&table, &arguments),
     }
 }
 
 /// `sbatch` and `salloc`: the first word that is not an option is the script, and the rest belongs to it (SL-S-04).
-fn parse_before_script(command: Command, arguments: &[&str]) -> Result<CommandLine, Refusal> {
+fn parse_before_script(table: &Own, arguments: &[&str]) -> Result<CommandLine, Refusal> {
     let mut groups = Vec::new();
     let mut rest = arguments;
     loop {
-        let (options, words) = parse_options(command, rest)?;
+        let (options, words) = parse_options(table, rest)?;
         match words {
             [":", after @ ..] => {
                 groups.push(Group { options, words: Vec::new() });
@@ -168,11 +179,11 @@ fn parse_before_script(command: Command, arguments: &[&str]) -> Result<CommandLi
 }
 
 /// `srun`: each group has its own program; a separate `:` always separates groups (SL-S-03).
-fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
+fn parse_programs(table: &Own, arguments: &[&str]) -> Result<CommandLine, Refusal> {
     let mut groups = Vec::new();
     let mut rest = arguments;
     loop {
-        let (options, words) = parse_options(Command::Srun, rest)?;
+        let (options, words) = parse_options(table, rest)?;
         let end = words.iter().position(|word| *word == ":");
         groups.push(Group { options, words: owned(&words[..end.unwrap_or(words.len())]) });
         let Some(end) = end else { return Ok(CommandLine { groups }) };
@@ -181,11 +192,11 @@ fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
 }
 
 /// The options at the beginning, and the words after them.
-fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(Vec<Given>, &'a [&'b str]), Refusal> {
+fn parse_options<'a, 'b>(table: &Own, arguments: &'a [&'b str]) -> Result<(Vec<Given>, &'a [&'b str]), Refusal> {
     let mut options = Vec::new();
     let mut at = 0;
     let mut take = |option, value| options.push(Given { option, value });
-    while next(&Own(command), arguments, &mut at, &mut take)? == Step::Options {}
+    while next(table, arguments, &mut at, &mut take)? == Step::Options {}
     Ok((options, &arguments[at..]))
 }
 
@@ -193,9 +204,9 @@ fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(
 ///
 /// # Errors
 /// See [`parse`]; [`Refusal::InvalidDirective`] for a word that is not an option.
-pub fn parse_words(command: Command, words: &[impl AsRef<str>]) -> Result<Vec<Given>, Refusal> {
+pub fn parse_words(command: Command, site: SiteOptions, words: &[impl AsRef<str>]) -> Result<Vec<Given>, Refusal> {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    let (options, rest) = parse_options(command, &words)?;
+    let (options, rest) = parse_options(&Own { command, site }, &words)?;
     match rest {
         [] => Ok(options),
         [word, ..] => Err(Refusal::InvalidDirective((*word).to_owned())),

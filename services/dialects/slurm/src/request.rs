@@ -10,7 +10,7 @@ mod times;
 use crate::{
     messages::Refusal,
     moment::Now,
-    options::{Command, CommandLine, Given, OPTIONS, OptionSpec, values::Kind},
+    options::{Command, CommandLine, Given, OPTIONS, OptionSpec, Place, values::Kind},
     steps::Part,
 };
 pub use geometry::Geometry;
@@ -216,6 +216,8 @@ pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<S
             (name, Some(_)) => line(name, if text.is_empty() { "set" } else { text }),
         });
     }
+    let of_site = settings.iter().filter(|(option, _)| option.place == Place::Site);
+    lines.extend(of_site.map(|(option, text)| line(option.name, if text.is_empty() { "set" } else { text })));
     lines.extend([rule, format!("{command}: end of defined options")]);
     if verbosity > 1 {
         lines.extend(settings.values.values().map(|setting| {

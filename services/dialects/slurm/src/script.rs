@@ -4,7 +4,7 @@ mod foreign;
 
 use crate::{
     messages::Refusal,
-    options::{Command, CommandLine, Given, parse_words},
+    options::{Command, CommandLine, Given, SiteOptions, parse_words},
 };
 
 /// The beginning of an option line.
@@ -100,6 +100,14 @@ pub struct ScriptOptions {
 /// # Errors
 /// Words that are not options, unknown options, or unclosed quotes.
 pub fn options(text: &str) -> Result<ScriptOptions, Refusal> {
+    options_with(text, SiteOptions::default())
+}
+
+/// The same with the options of a site (SL-S-22).
+///
+/// # Errors
+/// See [`options`].
+pub fn options_with(text: &str, site: SiteOptions) -> Result<ScriptOptions, Refusal> {
     let mut sections = vec![Vec::new()];
     let mut warnings = Vec::new();
     for (number, line) in comment_lines(text) {
@@ -114,7 +122,7 @@ pub fn options(text: &str) -> Result<ScriptOptions, Refusal> {
             _ => &words[..],
         };
         let section = sections.last_mut();
-        let options = parse_words(Command::Sbatch, words)?;
+        let options = parse_words(Command::Sbatch, site, words)?;
         if let Some(section) = section {
             section.extend(options);
         }

@@ -2,7 +2,8 @@
 
 use crate::{invariants::ensure, state::State};
 
-/// Only waiting jobs have promises, closures are in order, and no node is in two reservations at the same time.
+/// Only waiting jobs have promises, closures are in order, and no node is in two reservations at the same time of which none
+/// overlaps others.
 pub(crate) fn planning(state: &State) -> Result<(), String> {
     for job in state.jobs().filter(|job| !job.is_waiting() || !job.holds().is_empty()) {
         ensure(job.slot.is_none() && job.predicted_start.is_none(), || format!("job {}: an old promise", job.id))?;
@@ -16,8 +17,8 @@ pub(crate) fn planning(state: &State) -> Result<(), String> {
         let name = &node.spec.name;
         let in_order = node.closures.windows(2).all(|pair| pair[0].until <= pair[1].from);
         ensure(in_order, || format!("node {name}: closures overlap"))?;
-        let mut reservations: Vec<_> =
-            state.reservations_of(node.id).map(|one| (one.spec.start, one.spec.end)).collect();
+        let apart = state.reservations_of(node.id).filter(|one| !one.spec.overlaps);
+        let mut reservations: Vec<_> = apart.map(|one| (one.spec.start, one.spec.end)).collect();
         reservations.sort_unstable();
         let apart = reservations.windows(2).all(|pair| pair[0].1 <= pair[1].0);
         ensure(apart, || format!("node {name}: it is in two reservations at a time"))?;

@@ -71,7 +71,7 @@ fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> 
     }
 }
 
-/// Whether no other reservation has any of the nodes during this one.
+/// Whether no other reservation has any of the nodes during this one, if that matters.
 fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item = NodeId>) -> Result<(), Refusal> {
     for node in nodes {
         if let Some(other) = overlapping(state, spec, node) {
@@ -85,8 +85,11 @@ fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item
     Ok(())
 }
 
-/// Another reservation of the node that overlaps this one.
+/// Another reservation of the node in the way of this one, which may not overlap it.
 fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
+    if spec.overlaps {
+        return None;
+    }
     let others = state.reservations_of(node).filter(|other| other.spec.name != spec.name);
     others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
 }
@@ -139,9 +142,10 @@ pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<Nod
         let is_right = chosen.len() == nodes.len()
             && chosen.len() == count as usize
             && chosen.iter().all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
-            && placed
-                .iter()
-                .all(|(other, taken)| other.end <= spec.start || spec.end <= other.start || taken.is_disjoint(&chosen));
+            && placed.iter().all(|(other, taken)| {
+                let is_apart = other.end <= spec.start || spec.end <= other.start;
+                spec.overlaps || is_apart || taken.is_disjoint(&chosen)
+            });
         if is_right {
             placed.push((spec, chosen));
             events.push(Event::ReservationPlaced { name, nodes });
@@ -199,7 +203,8 @@ fn reservation_due<'a>(
     now: Timestamp,
 ) -> Vec<Event> {
     let name = reservation.spec.name.clone();
-    if now < reservation.spec.end {
+    let was_idle = reservation.idle_until().is_some_and(|until| until <= now);
+    if now < reservation.spec.end && !was_idle {
         return vec![Event::ReservationBegun { name }];
     }
     let Some(next) = next_time(state, reservation, moved, now) else {
@@ -218,12 +223,13 @@ fn next_time(state: &State, reservation: &Reservation, moved: &[Moved<'_>], now:
         let clashes = |other: &Moved<'_>| {
             other.start < spec.end && spec.start < other.end && !other.nodes.is_disjoint(&reservation.nodes)
         };
-        !moved.iter().any(clashes) && reservation.nodes.iter().all(|node| overlapping(state, spec, *node).is_none())
+        (spec.overlaps || !moved.iter().any(clashes))
+            && reservation.nodes.iter().all(|node| overlapping(state, spec, *node).is_none())
     };
     let period = i64::try_from(reservation.spec.repeats_after_seconds).ok().filter(|period| *period > 0)?;
     let mut next = (*reservation.spec).clone();
     // After an absence of the ledger those that are over already are left out.
-    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000));
+    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000)).max(0);
     let skipped = period.saturating_mul(missed);
     (next.start, next.end) = (next.start.plus_seconds(skipped), next.end.plus_seconds(skipped));
     for _ in 0..MOST_LEFT_OUT {

@@ -1,7 +1,7 @@
 //! An advance reservation.
 
 use muster_schemas::{
-    NodeId, Timestamp,
+    NodeId, RunId, Timestamp,
     plan::{ReservationSpec, ReservedNodes},
 };
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,10 @@ pub struct Reservation {
     pub nodes: BTreeSet<NodeId>,
     /// Whether its beginning has been recorded.
     pub begun: bool,
+    /// The runs in it, if it ends when it is idle.
+    pub(crate) runs: BTreeSet<RunId>,
+    /// Since when it has none, at most; as far as it ends for that.
+    pub(crate) idle_since: Timestamp,
 }
 
 impl Reservation {
@@ -42,8 +46,23 @@ impl Reservation {
         self.nodes.is_empty() && matches!(self.spec.nodes, ReservedNodes::Count { .. })
     }
 
+    /// Whether it ends when no job has run in it for a time.
+    pub(crate) fn ends_when_idle(&self) -> bool {
+        self.spec.ends_after_idle_seconds > 0
+    }
+
+    /// When it ends because no job has run in it, if it has begun, it ends for that and none runs.
+    pub(crate) fn idle_until(&self) -> Option<Timestamp> {
+        let seconds = i64::try_from(self.spec.ends_after_idle_seconds).unwrap_or(i64::MAX);
+        let is_idle = self.begun && self.ends_when_idle() && self.runs.is_empty();
+        is_idle.then(|| self.idle_since.plus_seconds(seconds))
+    }
+
     /// When it is next due: at its start, then at its end.
     pub(crate) fn due(&self) -> Timestamp {
-        if self.begun { self.spec.end } else { self.spec.start }
+        match self.begun {
+            true => self.idle_until().map_or(self.spec.end, |until| until.min(self.spec.end)),
+            false => self.spec.start,
+        }
     }
 }

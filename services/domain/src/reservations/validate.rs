@@ -30,6 +30,7 @@ pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
         ));
     }
     number("reservation.repeats_after_seconds", spec.repeats_after_seconds, 0, MAX_SECONDS)?;
+    number("reservation.ends_after_idle_seconds", spec.ends_after_idle_seconds, 0, MAX_SECONDS)?;
     match &spec.nodes {
         ReservedNodes::Named(names) => {
             number("reservation.nodes: names", names.len() as u64, 1, MAX_NODE_NAMES as u64)?;

@@ -19,7 +19,18 @@ fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, s
     let (users, accounts) = (vec!["ada".into()], vec!["physics".into()]);
     let (repeats_after_seconds, attributes) = Default::default();
     let end = start.plus_seconds(seconds);
-    ReservationSpec { name: name.into(), start, end, nodes, users, accounts, repeats_after_seconds, attributes }
+    ReservationSpec {
+        name: name.into(),
+        start,
+        end,
+        nodes,
+        users,
+        accounts,
+        repeats_after_seconds,
+        attributes,
+        overlaps: false,
+        ends_after_idle_seconds: 0,
+    }
 }
 
 fn named(names: &[&str]) -> ReservedNodes {
@@ -203,6 +214,57 @@ fn operators_reserve_under_a_name_of_its_own() {
     });
     let after = ReservationSpec { name: "after".into(), start: course.end, end: course.end.plus_seconds(1), ..course };
     cluster.ok(&user("oper"), reserve(after));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation has nodes of another one only if it says that it overlaps others.
+#[test]
+fn a_reservation_may_overlap_others() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let apart = reservation(&cluster, "repair", named(&["node2"]), 20, 10);
+    let repair = ReservationSpec { overlaps: true, ..apart.clone() };
+    cluster.ok(&user("oper"), reserve(repair.clone()));
+    let change = |spec: ReservationSpec| Command::ChangeReservation { reservation: Box::new(spec) };
+    cluster.refused(&user("oper"), change(apart), RefusalCode::Conflict, "node node2 belongs to reservation `course`");
+    // Nor does one that says nothing get nodes of one that overlaps.
+    let third = reservation(&cluster, "third", named(&["node2"]), 10, 15);
+    cluster.refused(&user("oper"), reserve(third), RefusalCode::Conflict, "node node2 belongs to reservation `");
+    let all = reservation(&cluster, "all", count(3), 10, 60);
+    cluster.ok(&user("oper"), reserve(ReservationSpec { overlaps: true, ..all }));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation that ends when it is idle ends after that long without a job in it, and one that repeats begins
+/// again at its next time.
+#[test]
+fn a_reservation_may_end_when_no_job_runs_in_it() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "idle", named(&["node1"]), 10, 1000);
+    let spec = ReservationSpec { ends_after_idle_seconds: 60, users: vec![], accounts: vec![], ..spec };
+    cluster.ok(&user("oper"), reserve(spec.clone()));
+    let inside = cluster.submit("ada", in_reservation("idle"));
+    cluster.pass(10);
+    assert_eq!(cluster.tick(), [Event::ReservationBegun { name: "idle".into() }]);
+    cluster.pass(30);
+    let run = cluster.start(inside, &["node1"], 1);
+    cluster.pass(600);
+    assert!(!cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. })), "a job runs in it");
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    cluster.pass(59);
+    assert!(!cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. })));
+    cluster.assert_replays();
+    cluster.pass(1);
+    assert!(cluster.tick().contains(&Event::ReservationRemoved { name: "idle".into() }));
+    // One that nobody uses, and that repeats.
+    let daily = ReservationSpec { name: "daily".into(), repeats_after_seconds: 2_000, ..spec };
+    let (start, end) = (cluster.now.plus_seconds(10), cluster.now.plus_seconds(1_010));
+    cluster.ok(&user("oper"), reserve(ReservationSpec { start, end, ..daily.clone() }));
+    cluster.pass(10);
+    cluster.tick();
+    cluster.pass(60);
+    let next = ReservationSpec { start: start.plus_seconds(2_000), end: end.plus_seconds(2_000), ..daily };
+    assert_eq!(cluster.tick(), [Event::ReservationSet { reservation: Arc::new(next) }]);
     cluster.assert_replays();
 }
 

@@ -372,6 +372,8 @@ impl Model {
                     accounts: Vec::new(),
                     repeats_after_seconds: 0,
                     attributes: Default::default(),
+                    overlaps: name / 4 % 2 == 1,
+                    ends_after_idle_seconds: u64::from(name / 8 % 4),
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

@@ -85,6 +85,18 @@ pub struct Management {
     abort: Option<Abort>,
     /// Where its tasks may be programs that find nobody; `None` once one of them has asked, or been told.
     lookout: Option<Lookout>,
+    /// Whether a task has been refused more processes, and whether that is said.
+    refused_spawn: Refusal,
+}
+
+/// A refusal that is said once, however often a program tries again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Refusal {
+    #[default]
+    Never,
+    /// To this task.
+    Unsaid(u32),
+    Said,
 }
 
 struct Connection {
@@ -118,6 +130,7 @@ impl Management {
             is_fence_news: false,
             abort: None,
             lookout: None,
+            refused_spawn: Refusal::default(),
         })
     }
 
@@ -255,8 +268,9 @@ impl Management {
                 self.pmix_members.insert(rank);
             }
             FromServer::Finalized { rank } => drop(self.pmix_members.remove(&rank)),
+            FromServer::NoSpawn { rank } if self.is_local(rank) => self.refuse_spawn(rank),
             // The server is the user's: what makes no sense is passed over.
-            FromServer::Joined { .. } | FromServer::Ready { .. } => {}
+            FromServer::Joined { .. } | FromServer::NoSpawn { .. } | FromServer::Ready { .. } => {}
         }
     }
 
@@ -318,6 +332,25 @@ impl Management {
     /// Whether the executor is to be told of a fence; it is taken to be told.
     pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.is_fence_news)
+    }
+
+    fn refuse_spawn(&mut self, rank: u32) {
+        if self.refused_spawn == Refusal::Never {
+            self.refused_spawn = Refusal::Unsaid(rank);
+        }
+    }
+
+    /// What a task is to be told that asked for more processes, once.
+    pub fn take_refusal(&mut self) -> Option<Warning> {
+        let Refusal::Unsaid(rank) = self.refused_spawn else { return None };
+        self.refused_spawn = Refusal::Said;
+        Some(Warning {
+            rank,
+            text: format!(
+                "muster: warning: task {rank} asked for more processes (MPI_Comm_spawn), which a step does not start: the program \
+                 gets an error. Start it with the launcher of its MPI library (mpirun) in the job.\n"
+            ),
+        })
     }
 
     /// Why the program is over, if it is.
@@ -403,6 +436,7 @@ impl Management {
                 }
                 Effect::Fence { number, contribution } => self.begin_fence(number, &contribution),
                 Effect::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
+                Effect::NoSpawn { rank } => self.refuse_spawn(rank),
             }
         }
     }

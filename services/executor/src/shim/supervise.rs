@@ -230,6 +230,7 @@ impl<'a> Supervised<'a> {
             }
         }
         let warning = warning.or_else(|| management.look(&self.tasks, now()));
+        let warnings = [management.take_refusal(), warning];
         if let Some((Abort { rank: Some(rank), status: Some(status), .. }, _)) = &self.aborted {
             self.reaped.replace_signal(*rank, ExitStatus::Code(*status));
         }
@@ -244,9 +245,7 @@ impl<'a> Supervised<'a> {
         if let Some(abort) = abort.filter(|_| self.aborted.is_none() && !self.timeline.is_ending()) {
             self.aborted = Some((abort, now() + LAST_WORDS));
         }
-        if let Some(warning) = warning {
-            self.warn_task(&warning);
-        }
+        warnings.iter().flatten().for_each(|warning| self.warn_task(warning));
         self.end_aborted();
     }
 

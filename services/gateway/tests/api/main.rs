@@ -625,6 +625,8 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     client.reserve(CommandId::new_now(), &course).unwrap();
     let (code, message) = refusal(client.reserve(CommandId::new_now(), &course));

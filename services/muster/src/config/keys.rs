@@ -1239,6 +1239,12 @@ const SLURM: Section = Section {
             "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. `repeat_het_groups` (not in Slurm): an `srun` may name a component in more than one of its groups, which then share the component's nodes out among them. `enable_user_top`: users who are no operators may use `scontrol top`. `max_switch_wait=SECONDS`: how long jobs wait for few switches at most, 300 if it is not there. Others mean nothing here.",
         ),
         key(
+            "site_options",
+            Kind::Texts,
+            "[]",
+            "Options that the site adds to `sbatch`, `salloc` and `srun`: each `NAME HELP`, or `NAME=VALUE HELP` for one with a value, such as `\"scratch=SIZE scratch space that tasks may use\"` ([Slurm](../slurm.md#options-of-the-site)). At most 64.",
+        ),
+        key(
             "version",
             Kind::Text,
             "",

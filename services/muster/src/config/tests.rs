@@ -42,6 +42,10 @@ fn wrong_values_are_told_with_their_place() {
             "[[queues]]\nname = \"q\"\nmakes_way = { by = \"within\" }\n",
             "muster.toml:3:13: `makes_way`: `by` does not belong there, or has a wrong value: expected a table of `by`",
         ),
+        (
+            "[slurm]\nsite_options = [\"mem=SIZE memory\"]\n",
+            "muster.toml: `site_options` in [slurm]: `mem=SIZE memory`: an option of Slurm has this name",
+        ),
         ("[telemetry]\nlog_format = \"xml\"\n", "muster.toml:2:14: `log_format`: `xml` is not one of `text`, `json`"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\n", "muster.toml:1:1: `memory` is missing in this [[nodes]]"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\nmemory = \"64\"\n", "muster.toml:4:10: `memory`: `64` has no unit"),

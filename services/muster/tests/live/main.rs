@@ -49,6 +49,7 @@ mod slurm_jobs;
 mod slurm_mail;
 mod slurm_numbers;
 mod slurm_priorities;
+mod slurm_site_options;
 mod slurm_staging;
 mod slurm_steps;
 mod steps;

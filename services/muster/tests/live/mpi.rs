@@ -9,6 +9,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 pub const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
 pub const STAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/stay.c");
+const SPAWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pmix/tests/programs/spawn.c");
 const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
 
 /// Whether emulated nodes can be hosts of their own.
@@ -247,6 +248,52 @@ fn a_program_of_another_interface_is_told_so() {
     }
     let (_, error) = site.fails("srun --mpi=pmix -n2 ./ring");
     assert!(error.contains("it asks for PMI, and the step offers PMIx"), "{error}");
+}
+
+/// How often a text says that more processes were asked for.
+fn refusals(text: &str) -> usize {
+    text.matches(" asked for more processes (MPI_Comm_spawn)").count()
+}
+
+/// Asks for more processes in the words of PMI-1.
+const ASKS: &str = "printf 'cmd=init pmi_version=1 pmi_subversion=1\\n' >&$PMI_FD; read -u $PMI_FD line\n\
+                    printf 'mcmd=spawn\\nnprocs=2\\nexecname=true\\nendcmd\\n' >&$PMI_FD; read -u $PMI_FD answer\n\
+                    printf 'cmd=finalize\\n' >&$PMI_FD; read -u $PMI_FD line\n\
+                    echo \"$answer\" | cut -d' ' -f1-3\n";
+
+/// SL-W-04, SL-W-10: who asks a step with PMI for more processes gets an error that it can read, and people are told once.
+#[test]
+fn a_step_with_pmi_refuses_to_spawn_and_says_so() {
+    let site = Site::start();
+    site.system.write("asks.sh", ASKS);
+    let Output { status, stdout, stderr } = site.run("srun --mpi=pmi2 -N1 -n2 bash asks.sh");
+    assert_eq!((status, stdout.as_str()), (0, "cmd=spawn_result rc=-1 status=-1\n".repeat(2).as_str()), "{stderr}");
+    assert_eq!(refusals(&stderr), 1, "{stderr}");
+}
+
+/// SL-W-10: a step with PMIx refuses it and says so, whether the program goes on or ends of it. The launcher of the library
+/// starts further processes in the job.
+#[test]
+fn programs_spawn_under_the_launcher_of_pmix_and_steps_refuse_it() {
+    let site = Site::start();
+    if !built(&site.system, "mpicc.openmpi", SPAWN, "spawn") {
+        return;
+    }
+    let Output { status, stdout, stderr } = site.run("srun --mpi=pmix -N1 -n2 ./spawn");
+    assert_eq!(
+        (status, sorted(&stdout)),
+        (0, [0, 1].map(|rank| format!("rank {rank}: it is refused")).to_vec()),
+        "{stderr}"
+    );
+    assert_eq!(refusals(&stderr), 1, "{stderr}");
+    let (status, stderr) = site.fails("srun --mpi=pmix -n1 ./spawn fatal");
+    assert!(status != 0 && refusals(&stderr) == 1, "{status}: {stderr}");
+    let script = "#!/bin/sh\n#SBATCH -N2 -n6 -o spawned\nmpirun.openmpi --allow-run-as-root -n 2 ./spawn\n";
+    site.system.write("job.sh", script);
+    let Output { status, stdout, stderr } = site.run("sbatch --wait job.sh");
+    let spawned = site.system.read("spawned");
+    assert_eq!(status, 0, "{stdout}{stderr}{spawned}");
+    assert_eq!(sorted(&spawned), ["rank 0: 4 from its children", "rank 1: 4 from its children"]);
 }
 
 /// How often a text warns of tasks that do not find each other, by this library.

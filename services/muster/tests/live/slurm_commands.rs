@@ -212,6 +212,23 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     let busy = format!("scontrol create reservation starttime=now duration=5 nodes=nid00011 users={me}");
     site.ok("scontrol delete reservation=r1");
     assert_eq!(site.fails(&busy), (1, "Error creating the reservation: Requested nodes are busy\n".to_owned()));
+    // By count there are too few free nodes as well, and with the feature of those that are busy.
+    let by_count = format!("scontrol create reservation starttime=now duration=5 users={me}");
+    for few in ["nodecnt=12", "nodecnt=5 features=knl"] {
+        let refused = "Error creating the reservation: Requested nodes are busy\n".to_owned();
+        assert_eq!(site.fails(&format!("{by_count} {few}")), (1, refused), "{few}");
+    }
+    site.ok(&format!("{by_count} reservationname=r2 nodecnt=5 features=knl flags=ignore_jobs"));
+    site.system.wait_until("it has its nodes", || {
+        site.ok("scontrol -o show reservation r2").contains(" Nodes=nid[00008-00012] ")
+    });
+    let overlaps = "Error creating the reservation: Requested reservation overlaps with another reservation\n";
+    let more = format!("{busy} flags=ignore_jobs");
+    assert_eq!(site.fails(&more), (1, overlaps.to_owned()));
+    site.ok(&format!("{more},overlap reservationname=r3"));
+    assert!(site.ok("scontrol -o show reservation r3").contains(" Flags=OVERLAP,IGNORE_JOBS,SPEC_NODES "));
+    site.ok("scontrol delete reservation=r3");
+    site.ok("scontrol delete reservation=r2");
     site.ok(&format!("{busy} reservationname=r1 flags=maint,ignore_jobs,daily"));
     let flags = || {
         let shown = site.ok("scontrol -o show reservation r1");

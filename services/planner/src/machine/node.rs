@@ -17,6 +17,17 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, sync::Arc};
 
+/// A time for which a node is reserved.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reserved {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    /// The reservation.
+    pub name: Arc<str>,
+    /// Whether that has the node for itself where others have it too.
+    pub overlaps: bool,
+}
+
 /// A node, and how much of it is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineNode {
@@ -26,7 +37,7 @@ pub(crate) struct MachineNode {
     pub is_available: bool,
     pub(super) closures: Vec<Closure>,
     /// Its advance reservations.
-    pub(super) reservations: Vec<(Timestamp, Timestamp, Arc<str>)>,
+    pub(super) reservations: Vec<Reserved>,
     pub line: Line,
     /// The cores and GPUs that are free now; `None` for a pool, whose cores are all alike.
     free_now: Option<FreeNow>,
@@ -151,7 +162,7 @@ impl MachineNode {
     /// Whether it is a part of a planning domain that serves the jobs there.
     pub fn is_exposed(&self) -> bool {
         let own = self.domain.as_ref();
-        own.is_some_and(|own| self.reservations.iter().any(|(.., name)| name == own))
+        own.is_some_and(|own| self.reservations.iter().any(|reserved| reserved.name == *own))
     }
 
     /// Whether it is a real node, and no part of a planning domain.
@@ -167,13 +178,16 @@ impl MachineNode {
         {
             return false;
         }
-        match reservation {
-            None => !self.reservations.iter().any(|(start, end, _)| window.overlaps(*start, *end)),
-            Some(wanted) => self
-                .reservations
-                .iter()
-                .any(|(start, end, name)| **name == *wanted && *start <= window.from && window.until <= *end),
-        }
+        let is_in_the_way = |reserved: &&Reserved| window.overlaps(reserved.from, reserved.until);
+        let Some(wanted) = reservation else {
+            return !self.reservations.iter().any(|reserved| is_in_the_way(&reserved));
+        };
+        let own = self.reservations.iter().find(|reserved| *reserved.name == *wanted);
+        own.is_some_and(|own| {
+            let mut others = self.reservations.iter().filter(|reserved| *reserved.name != *wanted);
+            let covers = own.from <= window.from && window.until <= own.until;
+            covers && (own.overlaps || !others.any(|other| is_in_the_way(&other)))
+        })
     }
 
     /// The free resources of the node throughout a window, if there are any.
@@ -320,7 +334,7 @@ impl MachineNode {
     /// The moments after `from` at which more of the node may become free.
     pub fn openings(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         let closures = self.closures.iter().map(|closure| closure.until);
-        let reservations = self.reservations.iter().flat_map(|(start, end, _)| [*start, *end]);
+        let reservations = self.reservations.iter().flat_map(|reserved| [reserved.from, reserved.until]);
         let bounds = closures.chain(reservations).filter(move |at| *at > from);
         self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
     }

@@ -76,6 +76,7 @@ impl Projection {
                 start: reservation.spec.start,
                 end: reservation.spec.end,
                 nodes: reservation.nodes.iter().copied().collect(),
+                overlaps: reservation.spec.overlaps,
             });
         }
         for job in state.jobs() {

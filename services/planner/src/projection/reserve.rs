@@ -2,7 +2,7 @@
 
 use super::{Placed, Projection};
 use crate::model::{ComponentDemand, Demand};
-use muster_domain::{nodes::Node, requests};
+use muster_domain::{nodes::Node, requests, reservations::Reservation};
 use muster_schemas::{
     NodeId, Timestamp,
     plan::{ReservationSpec, ReservedNodes},
@@ -17,6 +17,7 @@ impl Projection {
         for reservation in self.state.reservations().filter(|reservation| reservation.is_unplaced()) {
             let spec = &*reservation.spec;
             let overlapping = placed.iter().filter(|(other, _)| other.start < spec.end && spec.start < other.end);
+            let overlapping = overlapping.filter(|_| !spec.overlaps);
             let taken: BTreeSet<NodeId> = overlapping.flat_map(|(_, (_, nodes))| nodes.iter().copied()).collect();
             if let Some(nodes) = self.choose(spec, now, &taken) {
                 placed.push((spec, (spec.name.clone(), nodes)));
@@ -26,7 +27,7 @@ impl Projection {
     }
 
     /// The first nodes without runs and promises throughout the reservation; otherwise the first that no other
-    /// reservation has, although runs may then be in its way.
+    /// reservation has, if that matters, although runs may then be in its way.
     fn choose(&self, spec: &ReservationSpec, now: Timestamp, taken: &BTreeSet<NodeId>) -> Option<Vec<NodeId>> {
         let ReservedNodes::Count { count, filter, queue } = &spec.nodes else { return None };
         let excluded = taken.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
@@ -37,8 +38,8 @@ impl Projection {
         }
         let is_free = |node: &&Node| {
             let mut reservations = self.state.reservations_of(node.id);
-            !taken.contains(&node.id)
-                && reservations.all(|other| other.spec.end <= spec.start || spec.end <= other.spec.start)
+            let is_apart = |other: &Reservation| other.spec.end <= spec.start || spec.end <= other.spec.start;
+            !taken.contains(&node.id) && (spec.overlaps || reservations.all(is_apart))
         };
         let serves = |node: &&Node| {
             let queue = queue.as_deref().and_then(|queue| self.state.queue(queue));

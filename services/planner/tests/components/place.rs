@@ -94,6 +94,8 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);
@@ -105,6 +107,49 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
     let named = world.submit(named);
     assert_eq!(pass(&mut world).0, [named]);
     assert_eq!(places(&world, named), [names([3]), names([1]), names([2])]);
+}
+
+/// SL-C-38: on nodes that two reservations have, the jobs of the one that overlaps others start, and those of the other wait.
+#[test]
+fn a_reservation_that_overlaps_others_has_their_nodes_for_itself() {
+    let mut world = cluster(2, &[("all", names([1, 2]))]);
+    let zero = world.now;
+    let course = ReservationSpec {
+        name: "course".into(),
+        start: zero.plus_seconds(1),
+        end: zero.plus_seconds(1000 * MINUTE),
+        nodes: ReservedNodes::Named(names(1..=2)),
+        users: vec!["ada".into()],
+        accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
+    };
+    let repair = ReservationSpec {
+        name: "repair".into(),
+        nodes: ReservedNodes::Named(names([1])),
+        overlaps: true,
+        ..course.clone()
+    };
+    for reservation in [course, repair] {
+        world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
+    }
+    world.now = zero.plus_seconds(2);
+    world.must(&Actor::Ledger, Command::Tick);
+    let job = |name: &str| {
+        let mut job = all(&[(1, "all")]);
+        job.components[0].reservation = Some(name.to_owned());
+        job
+    };
+    let (first, inside) = (world.submit(job("course")), world.submit(job("repair")));
+    assert_eq!(pass(&mut world).0, [first, inside]);
+    assert_eq!((places(&world, first), places(&world, inside)), (vec![names([2])], vec![names([1])]));
+    world.end(inside);
+    let second = world.submit(job("course"));
+    assert_eq!(pass(&mut world).0, [], "the node is free, and kept");
+    world.must(&Actor::Ledger, Command::RemoveReservation { name: "repair".into() });
+    assert_eq!(pass(&mut world).0, [second]);
 }
 
 /// SL-P-08: a job that no assignment helps waits for resources, and is told so: they are kept for it.
@@ -145,6 +190,8 @@ fn a_reservation_attracts_no_job_that_does_not_name_it() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);

@@ -97,6 +97,8 @@ fn a_reservation_to_come_is_waited_for() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) }).expect("a good one");
     let mut spec = whole(1, 60);

@@ -112,6 +112,8 @@ pub type Release = unsafe extern "C" fn(*mut c_void);
 pub type OperationCallback = unsafe extern "C" fn(Status, *mut c_void);
 /// `pmix_modex_cbfunc_t`
 pub type ModexCallback = unsafe extern "C" fn(Status, *const c_char, usize, *mut c_void, Option<Release>, *mut c_void);
+/// `pmix_spawn_cbfunc_t`
+pub type SpawnCallback = unsafe extern "C" fn(Status, *mut c_char, *mut c_void);
 /// `pmix_dmodex_response_fn_t`
 pub type ModexResponse = unsafe extern "C" fn(Status, *mut c_char, usize, *mut c_void);
 
@@ -146,6 +148,17 @@ pub type FenceCall = unsafe extern "C" fn(
 pub type DirectCall =
     unsafe extern "C" fn(*const Proc, *const Info, usize, Option<ModexCallback>, *mut c_void) -> Status;
 
+/// `pmix_server_spawn_fn_t`. Nobody looks at what is to be started.
+pub type SpawnCall = unsafe extern "C" fn(
+    *const Proc,
+    *const Info,
+    usize,
+    *const c_void,
+    usize,
+    Option<SpawnCallback>,
+    *mut c_void,
+) -> Status;
+
 /// A function of the module that muster does not offer: null. The library then answers `PMIX_ERR_NOT_SUPPORTED`.
 pub type Absent = *const c_void;
 
@@ -157,8 +170,11 @@ pub struct ServerModule {
     pub abort: Option<AbortCall>,
     pub fence_nb: Option<FenceCall>,
     pub direct_modex: Option<DirectCall>,
-    /// From `publish` to `fabric`.
-    pub absent: [Absent; 22],
+    /// From `publish` to `unpublish`.
+    pub names: [Absent; 3],
+    pub spawn: Option<SpawnCall>,
+    /// From `connect` to `fabric`.
+    pub absent: [Absent; 18],
     pub client_connected2: Option<ConnectedCall>,
     /// Later versions of the library have more functions at the end of the struct, and read these.
     pub later: [Absent; 32],
@@ -271,7 +287,9 @@ mod tests {
             ("offsetof(pmix_server_module_t, abort)", offset_of!(ServerModule, abort)),
             ("offsetof(pmix_server_module_t, fence_nb)", offset_of!(ServerModule, fence_nb)),
             ("offsetof(pmix_server_module_t, direct_modex)", offset_of!(ServerModule, direct_modex)),
-            ("offsetof(pmix_server_module_t, publish)", offset_of!(ServerModule, absent)),
+            ("offsetof(pmix_server_module_t, publish)", offset_of!(ServerModule, names)),
+            ("offsetof(pmix_server_module_t, spawn)", offset_of!(ServerModule, spawn)),
+            ("offsetof(pmix_server_module_t, connect)", offset_of!(ServerModule, absent)),
             ("offsetof(pmix_server_module_t, client_connected2)", offset_of!(ServerModule, client_connected2)),
             ("offsetof(pmix_server_module_t, client_connected2) + sizeof(void *)", offset_of!(ServerModule, later)),
             ("PMIX_RANK_WILDCARD", RANK_ALL as usize),

@@ -3,7 +3,7 @@
 
 use super::types::{
     self, Info, ModexCallback, OperationCallback, Proc, RANK_ALL, RANK_LOCAL_NODE, RANK_LOCAL_PEERS,
-    STATUS_OPERATION_SUCCEEDED, STATUS_SUCCESS, ServerModule, Status,
+    STATUS_NOT_SUPPORTED, STATUS_OPERATION_SUCCEEDED, STATUS_SUCCESS, ServerModule, SpawnCallback, Status,
 };
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -56,6 +56,11 @@ pub enum Upcall {
         rank: u32,
         /// To answer: with what [`Upcall::Data`] on the other node had.
         answer: ModexAnswer,
+    },
+    /// A task asks for more processes, and has been refused them.
+    Spawn {
+        /// Its rank.
+        rank: u32,
     },
     /// What a local task has put for others, as asked for.
     Data {
@@ -153,7 +158,9 @@ pub fn module() -> ServerModule {
         abort: Some(abort),
         fence_nb: Some(fence),
         direct_modex: Some(direct),
-        absent: [std::ptr::null(); 22],
+        names: [std::ptr::null(); 3],
+        spawn: Some(spawn),
+        absent: [std::ptr::null(); 18],
         client_connected2: Some(connected_with_infos),
         later: [std::ptr::null(); 32],
     }
@@ -334,6 +341,24 @@ unsafe extern "C" fn direct(
     let (Some(rank), Some(callback)) = (unsafe { rank_of(proc) }, callback) else { return types::STATUS_NOT_FOUND };
     tell(Upcall::Direct { rank, answer: ModexAnswer { callback, data } });
     STATUS_SUCCESS
+}
+
+/// No process is started. The function is there so that people hear of it: without it the library itself would refuse.
+unsafe extern "C" fn spawn(
+    proc: *const Proc,
+    _infos: *const Info,
+    _info_count: usize,
+    _apps: *const c_void,
+    _app_count: usize,
+    _callback: Option<SpawnCallback>,
+    _data: *mut c_void,
+) -> Status {
+    // SAFETY: the library passes a process.
+    if let Some(rank) = unsafe { rank_of(proc) } {
+        tell(Upcall::Spawn { rank });
+    }
+    // With any status but success the library answers the task, and expects no call back.
+    STATUS_NOT_SUPPORTED
 }
 
 /// The library has what a local task has put. `data` is the task's rank.

@@ -1,6 +1,6 @@
 //! The output of `--help`, `--usage` and `--version` (SL-C-01), made from the table of options.
 
-use super::{Argument, Command, Heading, OPTIONS, OptionSpec};
+use super::{Argument, Command, Heading, OPTIONS, OptionSpec, SiteOptions};
 use std::fmt::Write;
 
 /// The release of Slurm with these command lines and this output.
@@ -12,10 +12,10 @@ pub fn version(release: &str, muster: &str) -> String {
 }
 
 /// The text of `--help`.
-pub fn help(command: Command) -> String {
+pub fn help(command: Command, site: SiteOptions) -> String {
     let mut text = first_line(command);
     for heading in Heading::ALL {
-        let options: Vec<&OptionSpec> = options_of(command).filter(|option| option.heading == heading).collect();
+        let options: Vec<&OptionSpec> = options_of(command, site).filter(|option| option.heading == heading).collect();
         if options.is_empty() {
             continue;
         }
@@ -28,10 +28,10 @@ pub fn help(command: Command) -> String {
 }
 
 /// The text of `--usage`.
-pub fn usage(command: Command) -> String {
+pub fn usage(command: Command, site: SiteOptions) -> String {
     let mut text = first_line(command);
     let mut line = String::from("   ");
-    for option in options_of(command) {
+    for option in options_of(command, site) {
         let word = match option.short {
             Some(letter) => format!(" [-{letter}{}]", value(option, " ")),
             None => format!(" [--{}{}]", option.name, value(option, "=")),
@@ -55,8 +55,8 @@ fn first_line(command: Command) -> String {
     format!("Usage: {command} [OPTIONS...] {operands}\n")
 }
 
-fn options_of(command: Command) -> impl Iterator<Item = &'static OptionSpec> {
-    OPTIONS.iter().filter(move |option| option.commands.contains(command))
+fn options_of(command: Command, site: SiteOptions) -> impl Iterator<Item = &'static OptionSpec> {
+    OPTIONS.iter().chain(site.all()).filter(move |option| option.commands.contains(command))
 }
 
 fn value(option: &OptionSpec, separator: &str) -> String {

@@ -25,6 +25,8 @@ const BA: Commands = Commands(B.0 | A.0);
 const AR: Commands = Commands(A.0 | R.0);
 const BR: Commands = Commands(B.0 | R.0);
 const BAR: Commands = Commands(B.0 | A.0 | R.0);
+/// All commands.
+pub(super) const ALL_COMMANDS: Commands = BAR;
 
 /// Where the value of an option goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Place {
     Kept,
     /// Nowhere: it is for the command itself.
     Client,
+    /// Into a variable of the tasks and an attribute of the component: the site has added it (SL-S-22).
+    Site,
 }
 
 /// The section of the help text for an option.
@@ -51,6 +55,8 @@ pub enum Heading {
     Gres,
     /// How the tasks of a step run.
     Step,
+    /// What the site has added.
+    Site,
     /// Everything else.
     Other,
     /// Help and version.
@@ -59,8 +65,8 @@ pub enum Heading {
 
 impl Heading {
     /// The headings in the order of the help text.
-    pub const ALL: [Self; 7] =
-        [Self::Run, Self::Constraint, Self::Consumable, Self::Gres, Self::Step, Self::Other, Self::Help];
+    pub const ALL: [Self; 8] =
+        [Self::Run, Self::Constraint, Self::Consumable, Self::Gres, Self::Step, Self::Site, Self::Other, Self::Help];
 }
 
 impl fmt::Display for Heading {
@@ -71,6 +77,7 @@ impl fmt::Display for Heading {
             Self::Consumable => "Consumable resources related options:",
             Self::Gres => "GPU and generic resource options:",
             Self::Step => "Step options:",
+            Self::Site => "Options of this site:",
             Self::Other => "Other options:",
             Self::Help => "Help options:",
         })

@@ -10,6 +10,7 @@ pub use numbers::{count, number};
 pub use resources::{Gres, gpus, gres, licences, names_several_models};
 pub use signals::{SignalAhead, signal_name, signal_number};
 
+use super::site;
 use crate::{duration, duration::TimeLimit, hostlist, moment, size};
 use muster_schemas::{
     job::{ArraySpec, Occasion},
@@ -73,6 +74,8 @@ pub enum Kind {
     MemBind,
     /// What to profile, separated by commas.
     Profile,
+    /// A value of an option that a site adds.
+    OfSite,
 }
 
 impl Kind {
@@ -105,6 +108,7 @@ impl Kind {
             Self::Hint => is_one_of(text, &["compute_bound", "memory_bound", "multithread", "nomultithread", "help"]),
             Self::CpuBind => is_one_of(text, &["help"]) || CpuBind::parse(text).is_some(),
             Self::MemBind => is_one_of(text, &["help"]) || MemBind::parse(text).is_some(),
+            Self::OfSite => site::is_value(text),
             Self::Profile => text.split(',').all(|kind| is_one_of(kind, &PROFILES)),
         }
     }

@@ -62,6 +62,8 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
         accounts: draft.accounts.clone(),
         repeats_after_seconds: 0,
         attributes: BTreeMap::new(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
     };
     draft.flags.give(&mut spec);
     Ok(spec)

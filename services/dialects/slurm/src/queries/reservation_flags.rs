@@ -1,5 +1,6 @@
 //! The flags of reservations (SL-C-38): those that have an effect here, and how they are kept.
 
+use crate::duration::{self, parse_seconds};
 use muster_schemas::plan::{ReservationSpec, ReservedNodes};
 use std::collections::BTreeSet;
 
@@ -7,10 +8,31 @@ use std::collections::BTreeSet;
 const KEPT: &str = "slurm.flags";
 
 /// The flags that a reservation can have, in the order in which they are shown. Their effects:
-/// its nodes are shown in maintenance; jobs on its nodes do not keep it from being made; it begins again after an hour,
-/// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition.
-const KNOWN: [&str; 9] =
-    ["MAINT", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKLY", "SPEC_NODES", "ANY_NODES", "STATIC_ALLOC", PART_NODES];
+/// its nodes are shown in maintenance; its nodes may be those of others; jobs on its nodes do not keep it from being made; it begins again after an hour,
+/// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition; it ends when it is
+/// idle.
+const KNOWN: [&str; 11] = [
+    MAINT,
+    OVERLAP,
+    "IGNORE_JOBS",
+    "HOURLY",
+    "DAILY",
+    "WEEKLY",
+    "SPEC_NODES",
+    "ANY_NODES",
+    "STATIC_ALLOC",
+    PART_NODES,
+    PURGE_COMP,
+];
+
+/// The flag of a reservation during which its nodes are maintained. It may overlap others.
+const MAINT: &str = "MAINT";
+/// The flag of a reservation that ends once no job has run in it for a time.
+const PURGE_COMP: &str = "PURGE_COMP";
+/// That time if none is given.
+const PURGE_SECONDS: u64 = 300;
+/// The flag of a reservation that may overlap others.
+const OVERLAP: &str = "OVERLAP";
 
 /// The flag of a reservation that has all nodes of a partition.
 pub(super) const PART_NODES: &str = "PART_NODES";
@@ -20,7 +42,11 @@ const PERIODS: [(&str, u64); 3] = [("HOURLY", 3_600), ("DAILY", 86_400), ("WEEKL
 
 /// The flags of a reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flags(BTreeSet<&'static str>);
+pub struct Flags {
+    names: BTreeSet<&'static str>,
+    /// How long it may be idle, with the flag for that.
+    idle_seconds: u64,
+}
 
 /// Why flags are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +64,10 @@ impl Flags {
         let mut flags: BTreeSet<&'static str> = kept.split(',').filter_map(known).collect();
         flags
             .extend(PERIODS.iter().filter(|(_, seconds)| *seconds == spec.repeats_after_seconds).map(|(flag, _)| flag));
+        flags.extend((spec.overlaps && !flags.contains(MAINT)).then_some(OVERLAP));
         flags.extend(matches!(spec.nodes, ReservedNodes::Named(_)).then_some("SPEC_NODES"));
-        Self(flags)
+        flags.extend((spec.ends_after_idle_seconds > 0).then_some(PURGE_COMP));
+        Self { names: flags, idle_seconds: spec.ends_after_idle_seconds }
     }
 
     /// Adds the flags of a list, and removes those with a `-` before the name, or all of them if they are taken away.
@@ -49,11 +77,17 @@ impl Flags {
                 Some(name) => (name, true),
                 None => (word.trim_start_matches('+'), are_taken),
             };
-            let flag = known(name).ok_or_else(|| FlagFault::Unknown(name.to_owned()))?;
+            let unknown = || FlagFault::Unknown(name.to_owned());
+            let (plain, value) = name.split_once('=').map_or((name, None), |(plain, value)| (plain, Some(value)));
+            let flag = known(plain).filter(|flag| value.is_none() || *flag == PURGE_COMP).ok_or_else(unknown)?;
+            if flag == PURGE_COMP {
+                let seconds = value.map_or(Some(PURGE_SECONDS), parse_seconds).filter(|seconds| *seconds > 0);
+                self.idle_seconds = seconds.ok_or_else(unknown)?;
+            }
             if is_taken {
-                self.0.remove(flag)
+                self.names.remove(flag)
             } else {
-                self.0.insert(flag)
+                self.names.insert(flag)
             };
         }
         let periods = PERIODS.iter().filter(|(flag, _)| self.has(flag)).count();
@@ -62,12 +96,12 @@ impl Flags {
 
     /// Whether it has a flag, by its name in capitals.
     pub fn has(&self, flag: &str) -> bool {
-        self.0.contains(flag)
+        self.names.contains(flag)
     }
 
     /// Takes a flag away, by its name in capitals.
     pub(super) fn remove(&mut self, flag: &str) {
-        self.0.remove(flag);
+        self.names.remove(flag);
     }
 
     /// Gives them to a reservation.
@@ -78,15 +112,23 @@ impl Flags {
         if period.is_some() || had_period {
             spec.repeats_after_seconds = period.unwrap_or(0);
         }
-        let is_told = |flag: &&&str| **flag == "SPEC_NODES" || PERIODS.iter().any(|(known, _)| known == *flag);
+        spec.overlaps = self.has(OVERLAP) || self.has(MAINT);
+        spec.ends_after_idle_seconds = if self.has(PURGE_COMP) { self.idle_seconds } else { 0 };
+        let is_told = |flag: &&&str| {
+            ["SPEC_NODES", PURGE_COMP].contains(*flag) || PERIODS.iter().any(|(known, _)| known == *flag)
+        };
         let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
         spec.attributes.remove(KEPT);
         spec.attributes.extend((!kept.is_empty()).then(|| (KEPT.to_owned(), kept.join(","))));
     }
 
-    /// As they are shown: `MAINT,IGNORE_JOBS,SPEC_NODES`.
+    /// As they are shown: `MAINT,IGNORE_JOBS,SPEC_NODES,PURGE_COMP=00:05:00`.
     pub fn shown(&self) -> String {
-        let list: Vec<&str> = KNOWN.into_iter().filter(|flag| self.has(flag)).collect();
+        let shown = |flag: &str| match flag {
+            PURGE_COMP => format!("{flag}={}", duration::long(self.idle_seconds)),
+            _ => flag.to_owned(),
+        };
+        let list: Vec<String> = KNOWN.into_iter().filter(|flag| self.has(flag)).map(shown).collect();
         list.join(",")
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{Settings, sizing, times};
 use crate::{
-    attributes::{self, component, component_key, job, job_key},
+    attributes::{self, component, component_key, job, job_key, site_option_key},
     burst_buffer, environment, features,
     job_id::dependencies,
     messages::{Refusal, Rejection},
     moment::{self, Now},
-    options::{Command, Place, values},
+    options::{Command, Place, site, values},
     output,
 };
 use muster_schemas::{
@@ -171,7 +171,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         components,
         array,
         working_directory: directory(submission.caller, leader),
-        environment: environment_of(leader, submission.caller),
+        environment: environment_of(submission),
         umask: Some(submission.caller.umask),
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
@@ -183,10 +183,12 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
     })
 }
 
-/// The part of the submitter's environment that the job gets.
-fn environment_of(leader: &Settings, caller: &Caller) -> BTreeMap<String, String> {
-    let mut environment = environment::of_job(leader.text("export"), &caller.environment);
-    environment::propagate(&mut environment, leader.text("propagate"));
+/// The part of the submitter's environment that the job gets, and what options of the site say.
+fn environment_of(submission: &Submission<'_>) -> BTreeMap<String, String> {
+    let text = |option| submission.components.first().and_then(|leader| leader.text(option));
+    let mut environment = environment::of_job(text("export"), &submission.caller.environment);
+    environment::propagate(&mut environment, text("propagate"));
+    environment.extend(site::of_job(submission.components));
     environment
 }
 
@@ -399,6 +401,10 @@ fn job_attributes(submission: &Submission<'_>, command: Command) -> BTreeMap<Str
 /// Adds what the model has no place for.
 fn add_attributes(attributes: &mut BTreeMap<String, String>, offset: usize, settings: &Settings, job_name: &str) {
     let is_list = |text: &str| text.contains(',');
+    for (option, text) in settings.iter().filter(|(option, _)| option.place == Place::Site) {
+        let value = if text.is_empty() { attributes::SET } else { text };
+        attributes.insert(site_option_key(offset, option.name), value.to_owned());
+    }
     for (option, text) in settings.iter().filter(|(option, _)| option.place == Place::Kept) {
         let kept = match option.name {
             component::JOB_NAME => text != job_name,

@@ -5,7 +5,7 @@ use crate::{
     attributes::{component, component_key},
     environment::{self, ComponentFacts, GPU_OPTIONS, JobFacts},
     hostlist,
-    options::values,
+    options::{site, values},
     request::{Settings, Source},
     size::{MEGABYTE, parse_megabytes},
 };
@@ -93,7 +93,11 @@ impl StepPlan {
             // The batch script's variables about its own component are wrong on another one (SL-E-07).
             inherited.retain(|(name, _)| !environment::is_asked_for(name));
         }
-        let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
+        let of_part = |part: &PlannedPart| match job.components.len() {
+            ..=1 => exported(part, &inherited),
+            _ => exported(part, &site::of_component(part.part.component, &inherited)),
+        };
+        let mut environments: Vec<Variables> = self.parts.iter().map(of_part).collect();
         let mut environment = take_common(&mut environments);
         environment.extend([environment::mask(launcher.umask)]);
         for name in ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"] {
@@ -185,6 +189,7 @@ impl StepPlan {
                 .chain(variables)
                 .chain(binding_variables(&planned.settings))
                 .chain(gpu_variables(&planned.settings))
+                .chain(site::variables(&planned.settings))
                 .collect(),
             gpus: gpus::wanted(&planned.settings, &places),
             gpu_binding: planned.gpu_binding.clone(),

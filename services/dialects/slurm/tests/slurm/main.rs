@@ -30,6 +30,7 @@ mod show_sinfo;
 mod show_squeue;
 mod show_tables;
 mod show_usage;
+mod site_options;
 mod sizes;
 mod step_environments;
 mod step_plans;

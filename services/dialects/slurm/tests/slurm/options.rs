@@ -3,7 +3,9 @@
 use super::submissions::{now, parse, words};
 use muster_slurm::{
     messages::{ExitStatuses, Refusal},
-    options::{ALIASES, Command, OPTIONS, OptionSpec, RELEASE, find, help, parse as parse_words, usage, version},
+    options::{
+        ALIASES, Command, OPTIONS, OptionSpec, RELEASE, SiteOptions, find, help, parse as parse_words, usage, version,
+    },
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -179,13 +181,13 @@ fn options_without_function_are_taken() {
 #[test]
 fn help_begins_with_usage_and_has_every_option() {
     for command in COMMANDS {
-        let text = help(command);
+        let text = help(command, SiteOptions::default());
         assert!(text.starts_with(&format!("Usage: {command}")));
         assert!(text.lines().any(|line| line == "Constraint options:"));
         for option in of(command) {
             assert!(text.contains(&format!("--{}", option.name)), "{command} --{}", option.name);
         }
-        let short = usage(command);
+        let short = usage(command, SiteOptions::default());
         assert!(short.starts_with(&format!("Usage: {command}")) && short.len() < text.len());
         assert!(short.lines().all(|line| line.len() <= 110));
     }

@@ -151,6 +151,19 @@ fn flags_of_reservations_are_kept_or_refused() {
     assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
     assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
     assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
+    let over = made("nodes=nid1 flags=overlap").expect("made");
+    assert_eq!((shown(&over).as_str(), over.overlaps, spec.overlaps), ("OVERLAP,SPEC_NODES", true, true));
+    assert_eq!(shown(&made("nodes=nid1 flags=overlap,maint").expect("made")), "MAINT,OVERLAP,SPEC_NODES");
+    let of_muster = ReservationSpec { attributes: Default::default(), ..over.clone() };
+    assert_eq!(shown(&of_muster), "OVERLAP,SPEC_NODES");
+    let apart = update(&split("reservationname=r1 flags-=overlap")).expect("an update");
+    assert!(!with_known(|known| changed(&apart, &over, known)).expect("changed").overlaps);
+    let idle = |more: &str| {
+        let spec = made(&format!("nodes=nid1 flags={more}")).expect("made");
+        (shown(&spec), spec.ends_after_idle_seconds)
+    };
+    assert_eq!(idle("purge_comp"), ("SPEC_NODES,PURGE_COMP=00:05:00".to_owned(), 300));
+    assert_eq!(idle("maint,purge_comp=1:30"), ("MAINT,SPEC_NODES,PURGE_COMP=00:01:30".to_owned(), 90));
     let after = |text: &str| {
         let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
         with_known(|known| changed(&update, &spec, known))
@@ -166,8 +179,8 @@ fn flags_of_reservations_are_kept_or_refused() {
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
     for (more, text) in [
         ("nodes=nid1 flags=flex", "the flag flex"),
-        ("nodes=nid1 flags=overlap", "the flag overlap"),
-        ("nodes=nid1 flags=purge_comp=5:00", "the flag purge_comp=5:00"),
+        ("nodes=nid1 flags=purge_comp=soon", "the flag purge_comp=soon"),
+        ("nodes=nid1 flags=daily=5:00", "the flag daily=5:00"),
         ("nodes=nid1 flags=hourly,daily", "Only one"),
         ("nodes=nid1 flags=part_nodes", "Part_Nodes flag requires"),
         ("nodes=nid1 features=knl", "Features count only"),

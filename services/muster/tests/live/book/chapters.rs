@@ -424,11 +424,14 @@ fn the_chapter_for_users_of_hpc_pack_is_true() {
 #[test]
 fn the_chapter_for_users_of_slurm_is_true() {
     let mut system = System::stopped();
-    system.write("filters.toml", "[filter_runner]\naccount = \"nobody\"\n");
+    // With the options of the site that the chapter adds.
+    let options = "[slurm]\nsite_options = [\"scratch=SIZE scratch space\", \"debug-tools load them\"]\n";
+    system.write("filters.toml", &format!("[filter_runner]\naccount = \"nobody\"\n{options}"));
     let config = system.path("filters.toml").display().to_string();
     system.restart(&["--nodes", "4", "--cpus", "2", "--memory", "2G", "--config", &config]);
     let chapter = Chapter::new("docs/slurm.md", system).with_links();
     chapter.program("job.sh");
+    chapter.program("solver");
     chapter.program("judge");
     // The answer of the chapter's filter for the second component.
     let judge = "#!/bin/sh\ngrep -q 'MinCores=\"4\"' \"$1\" || exit 0\n\

@@ -141,7 +141,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether the placement of a component is within the reservation that it names, and avoids all others.
+    /// Whether the placement of a component is within the reservation that it names, and avoids all others, unless that one
+    /// overlaps them.
     fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
         if job.domain().is_some() {
             // The job that holds the resources of a domain was checked when it started.
@@ -160,6 +161,9 @@ impl Plan<'_> {
             if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
                 let node = self.state.node_name(outside.node);
                 return Err(format!("node {node} is not one of reservation `{name}`"));
+            }
+            if reservation.spec.overlaps {
+                return Ok(());
             }
         }
         for share in &placed.shares {
