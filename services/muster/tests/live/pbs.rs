@@ -158,7 +158,7 @@ fn policy_files_are_checked() {
     assert!(site.system.ok(&["pbs", "check", "sched_priv"]).contains("the policy can be put in force"));
 }
 
-/// PBS-X-01: a program is checked, and each mistake is told with its line.
+/// PBS-X-01: a program is checked, and each mistake is told with its line and column.
 #[test]
 fn scheduling_programs_are_checked() {
     let site = Site::start();
@@ -167,7 +167,7 @@ fn scheduling_programs_are_checked() {
     site.system.write("bad.basl", "Int n;\nsched_main() { m = 1; }\n");
     let output = site.system.run(&["basl", "check", "bad.basl"]);
     assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.starts_with("bad.basl:2: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
+    assert!(output.stdout.starts_with("bad.basl:2: column 16: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
 }
 
 /// Nodes are shown with their states and jobs, taken out of service with a comment, and put back.

@@ -32,9 +32,11 @@ impl PolicyFolder {
             return Ok(failed);
         }
         for queue in &preset.batch_queues {
-            let waiting =
-                JobQuery { queue: Some(queue.queue.clone()), // While scheduling is off, or its queue is stopped, a job without any hold counts as held.
-                states: vec![JobState::Queued, JobState::Held], ..JobQuery::default() };
+            let waiting = JobQuery {
+                queue: Some(queue.queue.clone()), // While scheduling is off, or its queue is stopped, a job without any hold counts as held.
+                states: vec![JobState::Queued, JobState::Held],
+                ..JobQuery::default()
+            };
             for job in self.client.jobs(&waiting)?.jobs.into_iter().filter(|job| job.holds.is_empty()) {
                 match self.restart_one(preset, job.id) {
                     Ok(()) => {}
