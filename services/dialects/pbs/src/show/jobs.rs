@@ -183,7 +183,11 @@ impl<'a> Job<'a> {
         self.status.set("job_state", state.to_string());
         self.status.set("queue", self.view.queue.clone());
         self.status.set("server", self.sources.server);
-        self.status.set_if("Account_Name", self.view.account.clone());
+        match self.kept(names::PROJECT) {
+            // The project is the account here.
+            Some(_) => self.status.set_if("Account_Name", self.kept(names::ACCOUNT)),
+            None => self.status.set_if("Account_Name", self.view.account.clone()),
+        }
         self.status.set("Checkpoint", self.kept(names::CHECKPOINT).unwrap_or("u"));
         self.status.set_time("ctime", Some(self.view.submitted));
         self.status.set_if("depend", self.kept(names::DEPEND));

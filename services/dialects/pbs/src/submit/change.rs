@@ -10,7 +10,7 @@ use muster_schemas::event::JobChange;
 use std::collections::BTreeMap;
 
 /// Options of a job that cannot be changed after its submission, each with what they are about.
-const FIXED: [(char, &str); 11] = [
+const FIXED: [(char, &str); 10] = [
     ('c', "checkpoints"),
     ('e', "output files"),
     ('j', "output files"),
@@ -18,7 +18,6 @@ const FIXED: [(char, &str); 11] = [
     ('m', "mail"),
     ('M', "mail"),
     ('o', "output files"),
-    ('P', "the project"),
     ('R', "output files"),
     ('S', "the shell"),
     ('v', "variables"),
@@ -43,9 +42,10 @@ pub fn change(
         return Err(Refusal::unsupported(&format!("-{letter}"), why));
     }
     let given = |letter: char| letters.contains(&letter);
+    let has_project = attributes.get(names::PROJECT).is_some();
     let mut change = JobChange {
         name: settings.name.clone(),
-        account: settings.account.clone(),
+        account: settings.project.clone().or_else(|| settings.account.clone().filter(|_| !has_project)),
         priority: settings.priority,
         begin: settings.begin,
         requeue_on_node_lost: settings.rerunnable,

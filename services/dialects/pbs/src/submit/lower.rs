@@ -89,6 +89,7 @@ pub fn lower(
         all_variables: settings.all_variables,
         is_interactive: settings.interactive,
         queue: settings.queue.as_deref(),
+        account: settings.account.as_deref().filter(|_| settings.project.is_some()),
         chunks: size.plan.to_string(),
         limits: if size.limits.is_empty() { None } else { Some(size.limits.to_string()) },
     };
@@ -132,7 +133,7 @@ fn component(settings: &Settings, size: Size, launch: Launch, now: &Zoned) -> Co
     let is_ahead = |begin: &Timestamp| begin.0 > now.timestamp().as_microsecond();
     Component {
         queue: settings.queue.clone(),
-        account: settings.account.clone().or_else(|| settings.project.clone()),
+        account: settings.charged_account().cloned(),
         class: size.class,
         priority: settings.priority,
         begin: settings.begin.filter(is_ahead),

@@ -210,6 +210,11 @@ impl Settings {
         self.take_requests(requests)
     }
 
+    /// The account of the job: its project, else its account. Limits of projects count it (PBS-Q-02).
+    pub(super) fn charged_account(&self) -> Option<&String> {
+        self.project.as_ref().or(self.account.as_ref())
+    }
+
     /// Requests of a later source replace those of the same name, and its size replaces another kind of size.
     pub(super) fn take_requests(&mut self, requests: Vec<Resource>) -> Result<(), Refusal> {
         let is_size = |request: &&Resource| SIZES.contains(&request.name.as_str());

@@ -37,6 +37,17 @@ fn a_job_has_what_its_options_say() {
     assert_eq!(spec.attributes["pbs.depend"], "afterok:5:6");
 }
 
+/// PBS-Q-02: limits of projects count accounts, so the project of a job is its account, whatever `-A` says; jobs see what `-A`
+/// says all the same.
+#[test]
+fn the_project_of_a_job_is_its_account() {
+    let both = spec("-A phys -P ice");
+    assert_eq!(both.components[0].account.as_deref(), Some("ice"));
+    assert_eq!((&*both.attributes["pbs.Account_Name"], &*both.attributes["pbs.project"]), ("phys", "ice"));
+    assert_eq!(both.environment["PBS_ACCOUNT"], "phys");
+    assert_eq!(spec("-A phys").environment.get("PBS_ACCOUNT"), None, "its account is told at its launch");
+}
+
 #[test]
 fn a_job_without_options_has_the_familys_defaults() {
     let spec = spec("");

@@ -168,6 +168,11 @@ fn qalter_changes_what_it_names_and_keeps_the_rest() {
     assert_eq!(sized.attributes["pbs.Resource_List.mem"], "", "what the new size lacks is taken away");
     let way = change("-l ncpus=2,mem=1gb", "-l mem=4gb").unwrap().alternatives.unwrap().remove(0);
     assert_eq!((way.requests[0].cpus_per_task, way.requests[0].memory.unwrap().bytes), (2, 4 << 30));
+    // The project is the account, also beside another one.
+    assert_eq!(change("-A phys", "-P ice").unwrap().account.as_deref(), Some("ice"));
+    assert_eq!(change("-A phys", "-A chem").unwrap().account.as_deref(), Some("chem"));
+    let of_project = change("-P ice", "-A chem").unwrap();
+    assert_eq!((of_project.account, &*of_project.attributes["pbs.Account_Name"]), (None, "chem"));
     for (line, message) in [
         ("-o out", "-o is not supported: output files cannot be changed after submission"),
         ("-m n", "-m is not supported: mail cannot be changed after submission"),
