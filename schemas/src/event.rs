@@ -17,7 +17,7 @@ pub mod uuid_bytes;
 
 pub use crate::{job::HoldBy, notify::DeliveryResult};
 pub use actor::{Actor, Owner};
-pub use change::JobChange;
+pub use change::{JobChange, OutputFiles};
 pub use part::{EndCause, NodeExit, NodePart, NodeTasks};
 pub use reason::{ShrinkReason, StopReason, WaitingJob};
 pub use record::{Commit, Record};

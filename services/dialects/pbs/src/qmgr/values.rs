@@ -183,7 +183,11 @@ impl Limits {
     /// Whether nothing but the jobs of all users together is limited.
     pub fn is_of_all(&self) -> bool {
         let is_empty = BTreeMap::is_empty;
-        self.each_user.is_none() && self.each_group.is_none() && is_empty(&self.users) && is_empty(&self.groups) && is_empty(&self.projects)
+        self.each_user.is_none()
+            && self.each_group.is_none()
+            && is_empty(&self.users)
+            && is_empty(&self.groups)
+            && is_empty(&self.projects)
     }
 }
 

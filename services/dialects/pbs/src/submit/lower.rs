@@ -100,7 +100,7 @@ pub fn lower(
         working_directory: directory(settings, caller),
         environment,
         umask: Some(settings.umask.unwrap_or(DEFAULT_UMASK)),
-        notifications: notifications(settings, caller),
+        notifications: notifications(settings, &caller.user),
         requeue: RequeuePolicy { on_node_lost: settings.rerunnable.unwrap_or(true), ..RequeuePolicy::default() },
         attributes: attributes(settings, &size, caller, rules),
         dialect: Some(NAME.to_owned()),
@@ -196,7 +196,7 @@ fn directory(settings: &Settings, caller: &Caller) -> String {
 }
 
 /// Mail is sent if its occasions are named.
-fn notifications(settings: &Settings, caller: &Caller) -> Vec<Notification> {
+pub(super) fn notifications(settings: &Settings, owner: &str) -> Vec<Notification> {
     let Some(MailPoints { abort, begin, end, each_task }) = settings.mail else { return Vec::new() };
     let points = [(begin, Occasion::Started), (end, Occasion::Ended), (abort, Occasion::Failed)];
     let mut on: Vec<Occasion> = points.into_iter().filter(|(is_on, _)| *is_on).map(|(_, point)| point).collect();
@@ -204,7 +204,7 @@ fn notifications(settings: &Settings, caller: &Caller) -> Vec<Notification> {
         return Vec::new();
     }
     on.extend(each_task.then_some(Occasion::EachTask));
-    let owner = [caller.user.clone()];
+    let owner = [owner.to_owned()];
     let to = if settings.mail_to.is_empty() { &owner[..] } else { &settings.mail_to[..] };
     let sink = |address: &String| Sink::Mail(address.clone());
     to.iter().map(|address| Notification { on: on.clone(), sink: sink(address), spares_cancelled: false }).collect()

@@ -506,7 +506,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-fn join(text: &str) -> Option<Join> {
+pub(super) fn join(text: &str) -> Option<Join> {
     match text {
         "oe" => Some(Join::ToOutput),
         "eo" => Some(Join::ToError),
@@ -515,7 +515,7 @@ fn join(text: &str) -> Option<Join> {
     }
 }
 
-fn keep(text: &str) -> Option<Keep> {
+pub(super) fn keep(text: &str) -> Option<Keep> {
     if text == "n" {
         return Some(Keep::default());
     }
@@ -523,7 +523,7 @@ fn keep(text: &str) -> Option<Keep> {
     is_known.then(|| Keep { output: text.contains('o'), error: text.contains('e'), direct: text.contains('d') })
 }
 
-fn mail_points(text: &str) -> Option<MailPoints> {
+pub(super) fn mail_points(text: &str) -> Option<MailPoints> {
     if matches!(text, "n" | "p") {
         return Some(MailPoints::default());
     }
@@ -537,7 +537,7 @@ fn mail_points(text: &str) -> Option<MailPoints> {
 }
 
 /// The addresses of `-M`.
-fn addresses(option: &str, text: &str) -> Result<Vec<String>, Refusal> {
+pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<String>, Refusal> {
     let mut addresses = Vec::new();
     for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
         if address.starts_with('-') || address.contains(|c: char| c.is_whitespace() || c.is_control()) {

@@ -61,6 +61,7 @@ impl State {
         }
         if id.index.is_none() {
             self.altered.attributes.remove(&id);
+            self.altered.outputs.remove(&id);
         }
         for component in &job.components {
             self.shapes.give_back(&component.shape);
