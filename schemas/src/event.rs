@@ -39,7 +39,7 @@ use crate::{
     },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Occasion, Outcome, Usage},
-    node::GpuFault,
+    node::{GpuFault, PartUse},
     plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
     policy::{Policy, PolicySource},
     refusal::RefusalCode,

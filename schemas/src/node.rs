@@ -326,6 +326,16 @@ pub struct NodeLoad {
     pub system_percent: Option<u32>,
 }
 
+/// The processor time that a run has used on a node so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PartUse {
+    /// The part of the run.
+    #[schema(value_type = u64)]
+    pub part: PartId,
+    /// In seconds, user and system together.
+    pub cpu_seconds: u64,
+}
+
 /// A load in millionths, as people write it: with two digits behind the point.
 pub fn load_text(millionths: u64) -> String {
     let hundredths = millionths.saturating_add(5_000) / 10_000;
