@@ -217,6 +217,8 @@ pub struct LaunchOrder {
     pub access: Option<JobAccess>,
     /// The dialect of the launch: that of the step's own command, else that of the job.
     pub dialect: Option<String>,
+    /// The group of its processes, by name, in which the owner must be on this node; `None` for the owner's first one.
+    pub group: Option<String>,
 }
 
 /// The variable with the name of the cluster. The ledger adds it to the submitter's environment.

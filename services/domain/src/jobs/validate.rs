@@ -37,6 +37,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
         return invalid(format!("working_directory: `{}` does not begin with `/`", shown(&spec.working_directory)));
     }
     environment(&spec.environment)?;
+    optional("group", spec.group.as_ref(), name)?;
     if let Some(umask) = spec.umask {
         number("umask", u64::from(umask), 0, 0o777)?;
     }

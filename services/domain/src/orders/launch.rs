@@ -245,6 +245,7 @@ impl LaunchSketch {
             trace: run.trace,
             access: None,
             dialect: spec.dialect.clone(),
+            group: spec.group.clone(),
         })
     }
 }

@@ -106,6 +106,7 @@ pub fn lower(
         dialect: Some(NAME.to_owned()),
         copies: copies(settings),
         cancelled_if_never_met: true,
+        group: settings.group.clone(),
         components: vec![component(settings, size, launch, now)],
         ..JobSpec::default()
     };
@@ -118,9 +119,9 @@ fn refuse_others(settings: &Settings, caller: &Caller, rules: &Rules) -> Result<
     if let Some(user) = settings.user.as_ref().filter(|user| **user != caller.user) {
         return Err(Refusal::unsupported(&format!("-u {user}"), "jobs are submitted for their submitter only"));
     }
-    if let Some(group) = settings.group.as_ref().filter(|group| **group != caller.group) {
-        let why = "jobs run with their submitter's group; newgrp changes it before qsub";
-        return Err(Refusal::unsupported(&format!("-W group_list={group}"), why));
+    if let Some(group) = settings.group.as_ref().filter(|group| !caller.groups.contains(group)) {
+        let why = format!("user {} is not in this group", caller.user);
+        return Err(Refusal::value("-W group_list", group, why));
     }
     if let Some(server) = settings.server.as_ref().filter(|server| !rules.is_server(server)) {
         let why = format!("jobs are submitted to {} only", rules.server);

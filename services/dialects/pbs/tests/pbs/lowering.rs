@@ -37,6 +37,15 @@ fn a_job_has_what_its_options_say() {
     assert_eq!(spec.attributes["pbs.depend"], "afterok:5:6");
 }
 
+/// PBS-Q-02: a job runs with a group of its submitter, of which its nodes make sure again.
+#[test]
+fn a_job_has_a_group_of_its_submitter() {
+    assert_eq!(spec("").group, None);
+    assert_eq!(spec("-W group_list=phys").group.as_deref(), Some("phys"));
+    assert_eq!(spec("-W group_list=wheel@elsewhere,phys").group.as_deref(), Some("phys"));
+    assert_eq!(spec("-W group_list=phys").attributes["pbs.group_list"], "phys");
+}
+
 /// PBS-Q-02: limits of projects count accounts, so the project of a job is its account, whatever `-A` says; jobs see what `-A`
 /// says all the same.
 #[test]
