@@ -374,6 +374,18 @@ pub struct JobView {
     /// How far the copying of its files is, if it has some.
     #[serde(default)]
     pub copies: Option<Box<CopiesView>>,
+    /// What commands of PBS show in place of the reason, if that is something else (PBS-P-15).
+    #[serde(default)]
+    pub comment: Option<Box<CommentView>>,
+}
+
+/// An earlier reason of a waiting job that commands of PBS still show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CommentView {
+    /// The reason, as a sentence for people.
+    pub text: String,
+    /// From then on the present reason is shown.
+    pub until: Timestamp,
 }
 
 /// How far the copying of a job's files is (PBS-G-08).

@@ -135,6 +135,7 @@ pub mod tests {
             is_stopped: false,
             is_repeated: false,
             copies: None,
+            comment: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod apply;
 mod charges;
+mod comments;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod queries;

@@ -20,9 +20,9 @@ use muster_schemas::{
     public::Names,
     resources::{IndexSet, Placement},
     views::{
-        AccountsPage, ArrayView, AssociationUse, BufferView, CopiesView, CopyWord, HeldTasksView, JobView, LicenceView,
-        NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage,
-        RunNodeView, RunView,
+        AccountsPage, ArrayView, AssociationUse, BufferView, CommentView, CopiesView, CopyWord, HeldTasksView, JobView,
+        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView,
+        ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeMap};
@@ -123,6 +123,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         is_stopped: components::is_stopped(state, job, 0),
         is_repeated: state.is_repeated(job),
         copies: copies_view(state, job),
+        comment: state.comment_of(job).map(|(reason, until)| Box::new(CommentView { text: reason.to_string(), until })),
     }
 }
 

@@ -285,6 +285,7 @@ impl State {
     pub(crate) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
         for WaitingJob { job, reason } in reasons {
             let reason = self.pools.reasons.share(Arc::new(reason.clone()));
+            self.note_comment(*job, &reason, self.time);
             self.change_job(*job, |job| job.planner_reason = Some(reason));
         }
     }

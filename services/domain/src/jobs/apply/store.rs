@@ -55,6 +55,7 @@ impl State {
     /// Removes a job.
     fn remove_job(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
+        self.forget_comment(id);
         self.index.remove_job(&job);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.subtract(&self.accounts, &load);
