@@ -116,6 +116,12 @@ fn qselect_compares() {
     ];
     assert_eq!(relations, expected);
     assert_eq!(request.begin.map(|(relation, _)| relation), Some(Relation::Less));
+    let times = qselect(&words("-t q.gt.202611200800 -t s.le.202611201200 -tc202611200000"), &now()).unwrap().times;
+    let times: Vec<(&str, Relation)> = times.iter().map(|(name, relation, _)| (*name, *relation)).collect();
+    assert_eq!(times, [("qtime", Relation::Greater), ("stime", Relation::LessOrEqual), ("ctime", Relation::Equal)]);
+    for line in ["-t 202611200800", "-t x.gt.202611200800", "-t q.gt.soon", "-t ''"] {
+        assert!(qselect(&words(line), &now()).is_err(), "{line}");
+    }
     for line in ["-s Y", "-p x", "-l mem", "-l =1", "-r x", "-h z", "-a soon", "word", "-q a@b@c"] {
         assert!(qselect(&words(line), &now()).is_err(), "{line}");
     }
@@ -294,6 +300,8 @@ fn requests_mean_jobs() {
         "-r y",
         "-N test",
         "-h n",
+        "-t q.gt.202611200000",
+        "-t q.le.202612010000",
     ] {
         assert!(selected(line), "{line}");
     }
@@ -311,6 +319,8 @@ fn requests_mean_jobs() {
         "-J",
         "-a .gt.1200",
         "-A x",
+        "-t q.lt.202611200000",
+        "-t s.gt.202611200000",
     ] {
         assert!(!selected(line), "{line}");
     }
