@@ -5,7 +5,7 @@ use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, QueueSpec},
     command::{Command, RefusalCode, Reply, Start},
-    event::{Actor, EndCause, Event, JobChange, WaitingJob},
+    event::{Actor, EndCause, Event, JobChange, NodeExit, WaitingJob},
     job::{ExitStatus, Holds, JobSpec, JobState, Usage, WaitReason},
     node::PartUse,
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
@@ -705,7 +705,7 @@ fn processor_time_is_charged_while_jobs_run_and_in_full_at_their_end() {
     cluster.pass(1_000);
     assert_eq!(used(&cluster), 80);
     let usage = Usage { cpu_time_micros: 200_000_000, ..Usage::default() };
-    let exit = muster_schemas::node::NodeExit { usage, ..exit(ExitStatus::Code(0), EndCause::Itself, cluster.now) };
+    let exit = NodeExit { usage, ..exit(ExitStatus::Code(0), EndCause::Itself, cluster.now) };
     cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });
     assert_eq!(used(&cluster), 120, "the 40 seconds that were not charged before");
     assert_eq!(report(&mut cluster, "node1", 900), 0, "it is over");
