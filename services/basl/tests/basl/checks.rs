@@ -49,7 +49,7 @@ fn mistakes_have_a_place_in_their_line() {
         let all = located(text);
         assert!(all.len() == 1 && all[0].starts_with(start), "{all:?}");
     };
-    one("sched_main() {\n\tprint(\"\u{fc}\u{20ac}\"); x = 1;\n}", "p.basl:2: column 14: unknown variable 'x'");
+    one("sched_main() {\n\tprint(\"\u{fc}\u{20ac}\"); x = 1;\n}", "p.basl:2: column 15: unknown variable 'x'");
     one("// one\nsched_main() { print(\"open); }", "p.basl:2: column 22: a string lacks its closing quote");
     one("Int f() { } sched_main() { f(); }", "p.basl:1: column 11: 'f' can end without return(Int)");
     one("sched_main() {\n}\n\n   Int b;", "p.basl:4: column 4: sched_main comes last");
