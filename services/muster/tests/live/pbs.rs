@@ -192,7 +192,11 @@ fn scheduling_programs_are_checked() {
     site.system.write("bad.basl", "Int n;\nsched_main() { m = 1; }\n");
     let output = site.system.run(&["basl", "check", "bad.basl"]);
     assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.starts_with("bad.basl:2: column 16: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
+    assert!(
+        output.stdout.starts_with("bad.basl:2: column 16: ") && output.stdout.contains("(token 'm')"),
+        "{}",
+        output.stdout
+    );
 }
 
 /// Nodes are shown with their states and jobs, taken out of service with a comment, and put back.
