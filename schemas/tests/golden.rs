@@ -149,6 +149,7 @@ fn job() -> JobSpec {
         copies: FileCopies::default(),
         kinds: Vec::new(),
         exceeds_quotas: false,
+        group: None,
     }
 }
 

@@ -246,8 +246,7 @@ pub(crate) fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) ->
         let attributes = limit.max_attributes.len() + limit.max_attributes_of_job.len();
         limit.max_running_jobs.is_some() || attributes > 0
     };
-    let of_one =
-        |per, name: String, most: &u64| Limit { name: Some(name), max_running_jobs: Some(*most), ..new(per) };
+    let of_one = |per, name: String, most: &u64| Limit { name: Some(name), max_running_jobs: Some(*most), ..new(per) };
     let users = own.max_run_of_users.iter().map(|(user, most)| of_one(LimitPer::User, user.clone(), most));
     let groups = own.max_run_of_groups.iter().map(|(group, most)| of_one(LimitPer::Group, group.to_string(), most));
     let projects = own.max_run_of_projects.iter().map(|(name, most)| of_one(LimitPer::Account, name.clone(), most));
