@@ -5,6 +5,7 @@ mod charges;
 mod comments;
 pub(crate) mod decide;
 pub(crate) mod invariants;
+mod job_comments;
 mod queries;
 mod route_charges;
 mod routing;
