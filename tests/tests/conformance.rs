@@ -151,8 +151,8 @@ fn every_id_of_the_map_stands_once_and_is_known() {
 /// Requirements that nobody has implemented. Of Slurm those that its specification defers: Perl, a graphical interface, options
 /// that sites add, and processes that MPI programs spawn. Of OAR what `docs/oar.md` lists as not there yet.
 const NOT_DONE: [&str; 14] = [
-    "SL-S-22", "SL-W-10", "OAR-A-09", "OAR-G-09", "OAR-G-19", "OAR-J-02", "OAR-J-07", "OAR-J-19", "OAR-J-20",
-    "OAR-S-04", "OAR-S-24", "OAR-T-25", "OAR-X-02", "OAR-X-05",
+    "SL-S-22", "SL-W-10", "OAR-A-09", "OAR-G-09", "OAR-G-19", "OAR-J-02", "OAR-J-07", "OAR-J-19", "OAR-J-20", "OAR-S-04",
+    "OAR-S-24", "OAR-T-25", "OAR-X-02", "OAR-X-05",
 ];
 
 #[test]
