@@ -17,7 +17,7 @@ use crate::{
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Occasion},
     job_token::JobToken,
-    node::{Briefing, GpuReport, Mark},
+    node::{Briefing, GpuReport, Mark, PartUse},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::{Policy, PolicySource},
     resources::{NodeSpec, Placement},
@@ -502,6 +502,8 @@ pub enum Command {
         load_millionths: u64,
         /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
         system_percent: Option<u32>,
+        /// The processor time that each run on it has used so far, as far as the node can tell.
+        used: Vec<PartUse>,
     },
     /// A node that no order reaches comes into the cluster: its agent asks for work. The node itself, if the settings let
     /// agents make their nodes.

@@ -17,7 +17,7 @@ pub mod uuid_bytes;
 
 pub use crate::{job::HoldBy, notify::DeliveryResult};
 pub use actor::{Actor, Owner};
-pub use change::JobChange;
+pub use change::{JobChange, OutputFiles};
 pub use part::{EndCause, NodeExit, NodePart, NodeTasks};
 pub use reason::{ShrinkReason, StopReason, WaitingJob};
 pub use record::{Commit, Record};
@@ -39,7 +39,7 @@ use crate::{
     },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Occasion, Outcome, Usage},
-    node::GpuFault,
+    node::{GpuFault, PartUse},
     plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
     policy::{Policy, PolicySource},
     refusal::RefusalCode,

@@ -57,6 +57,9 @@ pub struct JobSpec {
     pub kinds: Vec<String>,
     /// Whether quotas do not hold it back. It counts for others. Only operators may set this (OAR-Q-09).
     pub exceeds_quotas: bool,
+    /// The group of its processes, by name; `None` for the first one of its owner. Each node requires that the owner is in it
+    /// there.
+    pub group: Option<String>,
 }
 
 /// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by

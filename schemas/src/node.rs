@@ -217,6 +217,8 @@ pub struct LaunchOrder {
     pub access: Option<JobAccess>,
     /// The dialect of the launch: that of the step's own command, else that of the job.
     pub dialect: Option<String>,
+    /// The group of its processes, by name, in which the owner must be on this node; `None` for the owner's first one.
+    pub group: Option<String>,
 }
 
 /// The variable with the name of the cluster. The ledger adds it to the submitter's environment.
@@ -324,6 +326,16 @@ pub struct NodeLoad {
     pub at: Timestamp,
     /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
     pub system_percent: Option<u32>,
+}
+
+/// The processor time that a run has used on a node so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PartUse {
+    /// The part of the run.
+    #[schema(value_type = u64)]
+    pub part: PartId,
+    /// In seconds, user and system together.
+    pub cpu_seconds: u64,
 }
 
 /// A load in millionths, as people write it: with two digits behind the point.

@@ -49,7 +49,7 @@ pub struct NotifyItem {
     /// For an array: the outcomes of its tasks so far, each once.
     pub task_outcomes: Option<Vec<Outcome>>,
     /// For a job that is over and has run: the file of its standard output. Parts that differ between its tasks stay as
-    /// in the pattern. The state does not have it, so it is filled in when the item is queued.
+    /// in the pattern. The state has it only if it was changed after the submission, as a pattern; it is filled in when the item is queued.
     pub output: Option<String>,
     /// The dialect of the job.
     pub dialect: Option<String>,

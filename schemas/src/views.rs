@@ -377,6 +377,18 @@ pub struct JobView {
     /// Whether it is suspended, and continues as soon as its cores are free.
     #[serde(default)]
     pub is_resuming: bool,
+    /// An earlier reason that stands in place of the present one for a while, where the policy has it so (PBS-P-15).
+    #[serde(default)]
+    pub comment: Option<Box<CommentView>>,
+}
+
+/// An earlier reason of a waiting job that is still shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CommentView {
+    /// The reason, as a sentence for people.
+    pub text: String,
+    /// From then on the present reason is shown.
+    pub until: Timestamp,
 }
 
 /// How far the copying of a job's files is (PBS-G-08).

@@ -149,6 +149,7 @@ fn job() -> JobSpec {
         copies: FileCopies::default(),
         kinds: Vec::new(),
         exceeds_quotas: false,
+        group: None,
     }
 }
 
@@ -370,7 +371,7 @@ fn events() -> Vec<Event> {
         sources: vec![PolicySource { name: "sched_config".into(), sha256: "0".repeat(64) }],
         mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
     });
-    events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000, system_percent: None });
+    events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000, system_percent: None, used: Vec::new() });
     events.extend(power::events(&fixture));
     events.push(program_cycled());
     events.push(Event::LogRestored {

@@ -145,6 +145,7 @@ fn order_with(cores: &[u64], node_index: u32, told: Option<&str>) -> LaunchOrder
         kill_grace_seconds: 0,
         trace: TraceContext::default(),
         access: None,
+        group: None,
         dialect: None,
     }
 }

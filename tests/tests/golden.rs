@@ -111,6 +111,7 @@ fn step_order() -> SpooledOrder {
             kill_grace_seconds: 10,
             trace: TraceContext::default(),
             access: None,
+            group: None,
             dialect: Some("slurm".into()),
         },
         identity: Identity {

@@ -1,6 +1,11 @@
 //! Changes that people make to jobs.
 
-use crate::{job::Dependencies, resources::Alternative, time::Timestamp, walltimes::WalltimeIncrease};
+use crate::{
+    job::{Dependencies, Launch, Notification},
+    resources::Alternative,
+    time::Timestamp,
+    walltimes::WalltimeIncrease,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -39,6 +44,28 @@ pub struct JobChange {
     pub component: Option<u32>,
     /// More walltime for a running job, also from its owner. In a record: what is pending from then on (OAR-G-16).
     pub increase: Option<WalltimeIncrease>,
+    /// The mails that the job causes from then on, in place of those before; also for a running job. Its programs stay.
+    pub mails: Option<Vec<Notification>>,
+    /// New files for its output; only for a waiting job with one component.
+    pub output: Option<OutputFiles>,
+}
+
+/// Where the output of a job goes, as [patterns](crate::output).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputFiles {
+    /// The file of standard output; `None` for the default.
+    pub stdout: Option<String>,
+    /// The file of standard error; `None` for the same file.
+    pub stderr: Option<String>,
+}
+
+impl OutputFiles {
+    /// Puts them in the place of those of a launch.
+    pub fn replace(&self, launch: &mut Launch) {
+        launch.stdout.clone_from(&self.stdout);
+        launch.stderr.clone_from(&self.stderr);
+    }
 }
 
 impl JobChange {

@@ -1391,12 +1391,15 @@ macro_rules! event_table {
         load_millionths: u64,
         /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
         system_percent: Option<u32>,
+        /// The processor time of its runs that counts for the shares of their owners; empty unless a policy charges it.
+        used: Vec<PartUse>,
     }
     is "node" "load_measured", of [], plan Never, replay Happens, concerns [],
     public Node(NodeLoadMeasured {
         node: name_of(names, *node),
         load_millionths: *load_millionths,
         system_percent: *system_percent,
+        used: used.clone(),
     });
 
     /// An operator asked for nodes to sleep or to wake (OAR-E-09). It is ordered as soon as nothing keeps them from it.

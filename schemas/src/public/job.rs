@@ -398,6 +398,10 @@ pub struct ModifiedJob {
     pub component: Option<u32>,
     /// The walltime that its owner still wants while it runs.
     pub increase: Option<WalltimeIncrease>,
+    /// The mails that it causes from then on, without their addresses.
+    pub mails: Option<Vec<SubmittedNotification>>,
+    /// Whether it got other files for its output.
+    pub changes_output: bool,
 }
 
 impl From<&JobChange> for ModifiedJob {
@@ -419,6 +423,8 @@ impl From<&JobChange> for ModifiedJob {
             attributes: attributes.keys().cloned().collect(),
             component: *component,
             increase: change.increase,
+            mails: change.mails.as_ref().map(|mails| mails.iter().map(SubmittedNotification::from).collect()),
+            changes_output: change.output.is_some(),
         }
     }
 }
@@ -592,6 +598,8 @@ impl fmt::Display for Named<'_> {
             (change.deadline.is_some(), "deadline"),
             (change.requeue_on_node_lost.is_some(), "requeueing after the loss of a node"),
             (change.increase.is_some(), "pending walltime"),
+            (change.mails.is_some(), "mails"),
+            (change.changes_output, "output files"),
         ];
         let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
         let all: Vec<&str> = named.chain(change.attributes.iter().map(String::as_str)).collect();

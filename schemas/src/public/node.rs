@@ -3,7 +3,7 @@
 use super::{declare::public_events, words::Because};
 use crate::{
     energy::PowerWay,
-    node::{GpuFault, load_text},
+    node::{GpuFault, PartUse, load_text},
     plan::NodeClosure,
     resources::NodeSpec,
 };
@@ -114,6 +114,8 @@ public_events! { NodeData
         load_millionths: u64,
         /// The percentage of its time that the system itself took since the measurement before; `None` if it is not known.
         system_percent: Option<u32>,
+        /// The processor time of its runs that counts for the shares of their owners.
+        used: Vec<PartUse>,
     }
     says |data, f| write!(f, "node {} has a load of {}", data.node, load_text(data.load_millionths));
 

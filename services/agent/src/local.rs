@@ -12,6 +12,7 @@ pub(crate) fn localised(order: &LaunchOrder, folder: &Path, account: &Owner) -> 
     local.owner = account.clone();
     local.working_directory = folder.to_string_lossy().into_owned();
     local.access = None;
+    local.group = None;
     OF_ACCOUNT.iter().for_each(|name| drop(local.environment.remove(*name)));
     let Launch { stdout, stderr, .. } = &order.launch;
     local.launch = Launch {

@@ -2,7 +2,7 @@
 //! which query to a monitor gives the value of which function.
 
 use crate::{
-    fault::{Fault, Faults},
+    fault::{Fault, Faults, Position},
     getters::{Getter, Named},
     types::Kind,
     words::suggestion,
@@ -98,14 +98,14 @@ impl Config {
     pub fn parse(file_name: &str, text: &str) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(file_name);
         if text.len() > LONGEST {
-            faults.add(1, "", format!("the file has {} bytes; the maximum is {LONGEST}", text.len()));
+            faults.add(Position::START, "", format!("the file has {} bytes; the maximum is {LONGEST}", text.len()));
             return Err(faults.into_list());
         }
         let mut config = Self { mappings: PRESET.map(preset).into(), ..Self::default() };
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
+        for (number, whole) in (1..).zip(text.lines()) {
+            let line = whole.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                config.line(&mut Line { number, faults: &mut faults }, line);
+                config.line(&mut Line { number, text: whole, faults: &mut faults }, line);
             }
         }
         if faults.is_empty() { Ok(config) } else { Err(faults.into_list()) }
@@ -148,12 +148,20 @@ fn preset((function, query): (&str, &str)) -> Mapping {
 /// A line of the file.
 struct Line<'f> {
     number: u32,
+    text: &'f str,
     faults: &'f mut Faults,
 }
 
 impl Line<'_> {
     fn fault(&mut self, token: &str, message: impl Into<String>) {
-        self.faults.add(self.number, token, message);
+        self.faults.add(Position { line: self.number, column: self.column(token) }, token, message);
+    }
+
+    /// Where a part of the line begins.
+    fn column(&self, part: &str) -> u32 {
+        let bytes = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
+        let before = bytes.and_then(|bytes| self.text.get(..bytes)).unwrap_or_default();
+        Position::START.after(before).column
     }
 
     /// Exactly these words.

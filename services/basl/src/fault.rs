@@ -10,19 +10,60 @@ pub struct Fault {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+    /// The place of the token in its line, in characters from 1; 0 for run-time faults, and if there is no token.
+    pub column: u32,
     /// The mistake, and the text that was expected.
     pub message: String,
     /// The text at which it was seen. Run-time faults have none.
     pub token: Option<String>,
 }
 
+impl Fault {
+    /// `FILE:LINE: column N: message (token 'T')`, as people read it: with the place of the token in its line.
+    pub fn located(&self) -> String {
+        let column = match self.column {
+            0 => String::new(),
+            column => format!("column {column}: "),
+        };
+        format!("{}:{}: {column}{}{}", self.file, self.line, self.message, self.shown_token())
+    }
+
+    fn shown_token(&self) -> String {
+        self.token.as_ref().map(|token| format!(" (token '{token}')")).unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}: {}", self.file, self.line, self.message)?;
-        match &self.token {
-            Some(token) => write!(formatter, " (token '{token}')"),
-            None => Ok(()),
-        }
+        write!(formatter, "{}:{}: {}{}", self.file, self.line, self.message, self.shown_token())
+    }
+}
+
+/// Where a token begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    /// The line, from 1.
+    pub(crate) line: u32,
+    /// The character in the line, from 1.
+    pub(crate) column: u32,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+impl Position {
+    /// Where a text begins.
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// The place behind a text that begins here.
+    pub(crate) fn after(self, text: &str) -> Self {
+        let count = |letters: usize| u32::try_from(letters).unwrap_or(u32::MAX);
+        let lines = count(text.bytes().filter(|byte| *byte == b'\n').count());
+        let (first, last) = text.rsplit_once('\n').map_or((self.column, text), |(_, last)| (1, last));
+        Self { line: self.line.saturating_add(lines), column: first.saturating_add(count(last.chars().count())) }
     }
 }
 
@@ -51,12 +92,16 @@ impl Faults {
         Self { file: file.to_owned(), list: Vec::new(), told: 0 }
     }
 
-    pub(crate) fn add(&mut self, line: u32, token: &str, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, at: Position, token: &str, message: impl Into<String>) {
         if !self.is_full() {
             self.told += 1;
+            let column = if token.is_empty() { 0 } else { at.column };
             let token = Some(token.chars().map(plain).take(SHOWN).collect());
-            let fault = Fault { file: self.file.clone(), line, message: message.into(), token };
-            if !self.list.contains(&fault) {
+            let fault = Fault { file: self.file.clone(), line: at.line, column, message: message.into(), token };
+            let is_same = |known: &Fault| {
+                (known.line, &known.message, &known.token) == (fault.line, &fault.message, &fault.token)
+            };
+            if !self.list.iter().any(is_same) {
                 self.list.push(fault);
             }
         }
@@ -72,9 +117,9 @@ impl Faults {
         self.list.is_empty()
     }
 
-    /// All mistakes in the order of the lines.
+    /// All mistakes in the order of their places.
     pub(crate) fn into_list(mut self) -> Vec<Fault> {
-        self.list.sort_by_key(|fault| fault.line);
+        self.list.sort_by_key(|fault| (fault.line, fault.column));
         self.list
     }
 }

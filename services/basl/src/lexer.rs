@@ -1,6 +1,9 @@
 //! Text into tokens.
 
-use crate::{fault::Faults, size::Size};
+use crate::{
+    fault::{Faults, Position},
+    size::Size,
+};
 
 /// Characters of an identifier (PBS-X-02).
 pub(crate) const LONGEST_NAME: usize = 80;
@@ -27,7 +30,7 @@ pub(crate) enum Token {
 pub(crate) struct Lexeme<'t> {
     pub(crate) token: Token,
     pub(crate) text: &'t str,
-    pub(crate) line: u32,
+    pub(crate) place: Position,
 }
 
 /// Longer signs first.
@@ -35,7 +38,7 @@ const SIGNS: [&str; 18] = ["++", "--", "(", ")", "{", "}", ";", ":", "|", ",", "
 
 /// Reads all tokens. The last one is [`Token::End`].
 pub(crate) fn tokens<'t>(text: &'t str, faults: &mut Faults) -> Vec<Lexeme<'t>> {
-    let mut lexer = Lexer { rest: text, line: 1, faults };
+    let mut lexer = Lexer { rest: text, next: Position::START, start: Position::START, faults };
     let mut all = Vec::new();
     loop {
         lexer.skip_blanks();
@@ -50,7 +53,10 @@ pub(crate) fn tokens<'t>(text: &'t str, faults: &mut Faults) -> Vec<Lexeme<'t>> 
 
 struct Lexer<'t, 'f> {
     rest: &'t str,
-    line: u32,
+    /// Where the rest begins.
+    next: Position,
+    /// Where the token begins that is being read.
+    start: Position,
     faults: &'f mut Faults,
 }
 
@@ -59,8 +65,7 @@ impl<'t> Lexer<'t, '_> {
     fn skip_blanks(&mut self) {
         loop {
             let trimmed = self.rest.trim_start_matches([' ', '\t', '\r', '\n', '\u{c}', '\u{b}']);
-            let blanks = self.take(self.rest.len() - trimmed.len());
-            self.line = self.line.saturating_add(count_lines(blanks));
+            self.take(self.rest.len() - trimmed.len());
             if !self.rest.starts_with("//") {
                 return;
             }
@@ -71,13 +76,15 @@ impl<'t> Lexer<'t, '_> {
     fn take(&mut self, bytes: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.rest = rest;
+        self.next = self.next.after(taken);
         taken
     }
 
     fn next(&mut self) -> Lexeme<'t> {
-        let line = self.line;
+        self.start = self.next;
+        let place = self.start;
         let Some(first) = self.rest.chars().next() else {
-            return Lexeme { token: Token::End, text: "end of file", line };
+            return Lexeme { token: Token::End, text: "end of file", place };
         };
         let (token, text) = match first {
             'a'..='z' | 'A'..='Z' | '_' => self.word(),
@@ -85,7 +92,7 @@ impl<'t> Lexer<'t, '_> {
             '"' => self.string(),
             _ => self.sign(first),
         };
-        Lexeme { token, text, line }
+        Lexeme { token, text, place }
     }
 
     /// Letters, digits and underscores.
@@ -97,7 +104,7 @@ impl<'t> Lexer<'t, '_> {
     fn word(&mut self) -> (Token, &'t str) {
         let word = self.run();
         if word.len() > LONGEST_NAME {
-            self.faults.add(self.line, word, format!("a name has a maximum of {LONGEST_NAME} characters"));
+            self.faults.add(self.start, word, format!("a name has a maximum of {LONGEST_NAME} characters"));
             return (Token::Wrong, word);
         }
         (Token::Word, word)
@@ -122,7 +129,7 @@ impl<'t> Lexer<'t, '_> {
             None
         };
         let token = value.unwrap_or_else(|| {
-            self.faults.add(self.line, text, "expected a number such as 5 or 4.3, or a size such as 10kb");
+            self.faults.add(self.start, text, "expected a number such as 5 or 4.3, or a size such as 10kb");
             Token::Wrong
         });
         (token, text)
@@ -147,7 +154,7 @@ impl<'t> Lexer<'t, '_> {
             }
         }
         let text = self.take(self.rest.find('\n').unwrap_or(self.rest.len()));
-        self.faults.add(self.line, text, "a string lacks its closing quote");
+        self.faults.add(self.start, text, "a string lacks its closing quote");
         (Token::Wrong, text)
     }
 
@@ -156,13 +163,9 @@ impl<'t> Lexer<'t, '_> {
             return (Token::Sign(sign), self.take(sign.len()));
         }
         let text = self.take(first.len_utf8());
-        self.faults.add(self.line, text, other_spelling(first));
+        self.faults.add(self.start, text, other_spelling(first));
         (Token::Wrong, text)
     }
-}
-
-fn count_lines(text: &str) -> u32 {
-    u32::try_from(text.bytes().filter(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
 }
 
 /// Operators of other languages are words in this one.

@@ -117,7 +117,7 @@ impl Machine {
             Some(Stop::TimeOver) => Some("the time of the cycle is over".to_owned()),
         };
         let file = self.program.file.clone();
-        let fault = message.map(|message| Fault { file, line, message, token: None });
+        let fault = message.map(|message| Fault { file, line, column: 0, message, token: None });
         Outcome { printed, is_printed_cut: is_cut, statements, started, exit, fault, is_time_over }
     }
 }

@@ -44,7 +44,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn at(&self) -> Name<'t> {
-        Name { text: self.lexeme().text, line: self.lexeme().line }
+        Name { text: self.lexeme().text, place: self.lexeme().place }
     }
 
     fn advance(&mut self) {
@@ -98,7 +98,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn wrong(&mut self, at: Name<'t>, message: &str) {
-        self.faults.add(at.line, at.text, message);
+        self.faults.add(at.place, at.text, message);
     }
 
     /// Runs a part of the grammar that can contain itself.

@@ -3,7 +3,7 @@
 use crate::{
     code::Code,
     compile::compile,
-    fault::{Fault, Faults},
+    fault::{Fault, Faults, Position},
     parser::parse,
 };
 
@@ -26,7 +26,7 @@ impl Program {
     pub fn check(file_name: &str, text: &str) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(file_name);
         if text.len() > LONGEST {
-            faults.add(1, "", format!("the program has {} bytes; the maximum is {LONGEST}", text.len()));
+            faults.add(Position::START, "", format!("the program has {} bytes; the maximum is {LONGEST}", text.len()));
             return Err(faults.into_list());
         }
         let source = parse(text, &mut faults);

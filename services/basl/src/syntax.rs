@@ -1,6 +1,7 @@
 //! What a program consists of, as it is written.
 
 use crate::{
+    fault::Position,
     moment::Moment,
     size::Size,
     types::{Kind, Scalar, Type},
@@ -10,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'t> {
     pub(crate) text: &'t str,
-    pub(crate) line: u32,
+    pub(crate) place: Position,
 }
 
 /// A program.
@@ -48,8 +49,8 @@ pub(crate) struct Function<'t> {
 pub(crate) struct Block<'t> {
     pub(crate) declarations: Vec<Declaration<'t>>,
     pub(crate) statements: Vec<Statement<'t>>,
-    /// The line of its closing brace.
-    pub(crate) end: u32,
+    /// Where its closing brace is.
+    pub(crate) end: Position,
 }
 
 #[derive(Debug)]

@@ -136,6 +136,7 @@ pub mod tests {
             is_repeated: false,
             copies: None,
             is_resuming: false,
+            comment: None,
         }
     }
 

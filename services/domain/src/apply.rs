@@ -51,9 +51,10 @@ impl State {
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
             Event::NodeResumed { node } => self.node_drained(*node, None),
             Event::NodeGpusChecked { node, faults } => self.node_gpus_checked(*node, faults),
-            Event::NodeLoadMeasured { node, load_millionths, system_percent } => {
+            Event::NodeLoadMeasured { node, load_millionths, system_percent, used } => {
                 let load = NodeLoad { millionths: *load_millionths, at: now, system_percent: *system_percent };
                 self.node_load_measured(*node, load);
+                self.count_measured_use(*node, used, now);
             }
             Event::JobSubmitted { job, owner, spec, intake: None } => self.job_submitted(*job, owner, spec, record),
             Event::JobSubmitted { job, owner, spec, intake: Some(intake) } => {

@@ -86,8 +86,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             steps::decide::ended(&access, part, step, exit, statuses)
         }
         Command::NodeGpusChecked { report } => nodes::decide::gpus_checked(&access, &report),
-        Command::NodeLoadMeasured { load_millionths, system_percent } => {
-            nodes::decide::load_measured(&access, load_millionths, system_percent, now)
+        Command::NodeLoadMeasured { load_millionths, system_percent, used } => {
+            nodes::decide::load_measured(&access, load_millionths, system_percent, used, now)
         }
         Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {

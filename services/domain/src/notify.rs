@@ -53,7 +53,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 submitted: job.submitted,
                 started: run.and_then(|run| run.started),
                 task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
-                output: None,
+                output: state.altered_output(job.id).and_then(|output| output.stdout.clone()),
                 dialect: job.dialect.as_deref().map(str::to_owned),
                 is_tried_once: false,
                 why: happened.reason(),

@@ -2,8 +2,10 @@
 
 mod apply;
 mod charges;
+mod comments;
 pub(crate) mod decide;
 pub(crate) mod invariants;
+mod job_comments;
 mod queries;
 mod route_charges;
 mod routing;

@@ -55,6 +55,24 @@ impl Identities {
     }
 }
 
+impl Identity {
+    /// The same user with a group of a name as the first one, if he is in it on this node. The group of root is only for
+    /// root: who is in it by mistake does not get it by asking.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub fn in_group(self, group: Option<&str>) -> Result<Self, String> {
+        let Some(name) = group else { return Ok(self) };
+        let known = muster_names::group_number(name);
+        let number = known.map_err(|why| format!("group `{name}` cannot be looked up on this node: {why}"))?;
+        let number = number.ok_or_else(|| format!("group `{name}` does not exist on this node"))?;
+        match self.groups.contains(&number) && (number != 0 || self.uid == 0) {
+            true => Ok(Self { gid: number, ..self }),
+            false => Err(format!("user `{}` may not use group `{name}` on this node", self.user)),
+        }
+    }
+}
+
 /// A user of this node, whoever this process is.
 ///
 /// # Errors
@@ -90,5 +108,34 @@ mod tests {
         assert!(root.groups.contains(&0));
         let error = identities.of("no-such-user-here").unwrap_err();
         assert_eq!(error, "user `no-such-user-here` does not exist on this node");
+    }
+
+    /// PBS-Q-02: the group of a job is one of its owner on the node, and never that of root unless he is root.
+    #[test]
+    fn a_user_gets_a_group_that_he_is_in_and_never_that_of_root() {
+        let user = |uid, groups: &[u32]| Identity {
+            user: "ann".into(),
+            uid,
+            gid: 1000,
+            groups: groups.to_vec(),
+            home: String::new(),
+            shell: String::new(),
+        };
+        let root_group = muster_names::group_name(0).expect("root's group has a name");
+        let (other, number) = (1..200).find_map(|number| Some((muster_names::group_name(number)?, number))).unwrap();
+        let ann = user(1000, &[1000, number, 0]);
+        assert_eq!(ann.clone().in_group(None), Ok(ann.clone()));
+        assert_eq!(
+            ann.clone().in_group(Some(&other)).map(|ann| (ann.gid, ann.groups)),
+            Ok((number, vec![1000, number, 0]))
+        );
+        let refused = |user: Identity, group: &str| user.in_group(Some(group)).unwrap_err();
+        assert_eq!(
+            refused(ann.clone(), &root_group),
+            format!("user `ann` may not use group `{root_group}` on this node")
+        );
+        assert!(refused(user(1000, &[1000]), &other).contains("may not use group"));
+        assert_eq!(refused(ann, "no-such-group-here"), "group `no-such-group-here` does not exist on this node");
+        assert_eq!(user(0, &[0]).in_group(Some(&root_group)).map(|root| root.gid), Ok(0));
     }
 }

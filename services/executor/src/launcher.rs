@@ -363,7 +363,9 @@ impl Launcher {
 
     fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), EndCause> {
         require_gpus(&order.gpus, self.settings.gpus.as_deref())?;
-        let identity = self.identities.of(&order.owner.user).map_err(EndCause::LaunchFailed)?;
+        let identity = self.identities.of(&order.owner.user);
+        let identity = identity.and_then(|identity| identity.in_group(order.group.as_deref()));
+        let identity = identity.map_err(EndCause::LaunchFailed)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
             cpus: self.cpus_for(&order)?,

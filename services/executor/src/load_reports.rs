@@ -1,9 +1,13 @@
-//! Telling the ledger how busy the node is, for policies that choose nodes by their load.
+//! Telling the ledger how busy the node is, for policies that choose nodes by their load, and what its runs have used, for
+//! policies that charge it (PBS-FS-05).
 
+use crate::containment::{Containment, Hierarchies};
 use muster_bus::LedgerClient;
 use muster_schemas::{
+    PartId,
     command::Command,
     event::{Actor, TraceContext},
+    node::PartUse,
 };
 use std::{
     io::{self, ErrorKind},
@@ -25,8 +29,17 @@ pub struct Files {
     pub times: PathBuf,
 }
 
+/// The processor time that the runs of a node have used so far: where runs have groups, these tell it.
+fn used(hierarchies: &Hierarchies) -> Vec<PartUse> {
+    let of_part = |part: PartId| {
+        let cpu = Containment::existing(hierarchies, part).accounts().cpu?;
+        Some(PartUse { part, cpu_seconds: cpu.total_micros / 1_000_000 })
+    };
+    hierarchies.parts_with_groups().into_iter().filter_map(of_part).collect()
+}
+
 /// Reports for as long as it is awaited. A load that cannot be read or told is left out: the next one is newer.
-pub async fn tell(ledger: LedgerClient, node: String, files: Files, every: Duration) {
+pub async fn tell(ledger: LedgerClient, node: String, files: Files, hierarchies: Hierarchies, every: Duration) {
     let mut due = tokio::time::interval(every);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_told = false;
@@ -48,7 +61,9 @@ pub async fn tell(ledger: LedgerClient, node: String, files: Files, every: Durat
             }
         };
         is_told = false;
-        let command = Command::NodeLoadMeasured { load_millionths, system_percent };
+        let asked = hierarchies.clone();
+        let used = tokio::task::spawn_blocking(move || used(&asked)).await.unwrap_or_default();
+        let command = Command::NodeLoadMeasured { load_millionths, system_percent, used };
         if let Err(error) = ledger.command(Actor::Executor(node.clone()), TraceContext::default(), command).await {
             tracing::debug!(node, %error, "the load of the node has not reached the ledger");
         }

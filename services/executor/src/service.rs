@@ -188,6 +188,7 @@ impl Executor {
         let reign = Arc::new(reign);
         let contact = Contact::new(ledger.clone(), reign.clone(), &config, settings.boot_id.clone());
         let steps_share_groups = settings.hierarchies.has_groups();
+        let hierarchies = settings.hierarchies.clone();
         let gpus_task = watch_gpus(&config, &ledger, gpus)?;
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
         let highest_run = launcher.highest_run();
@@ -205,7 +206,7 @@ impl Executor {
         let load_task = (config.load_interval_seconds > 0).then(|| {
             let every = Duration::from_secs(config.load_interval_seconds.into());
             let files = load_reports::Files { load: config.load_file.clone(), times: config.stat_file.clone() };
-            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), files, every))
+            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), files, hierarchies, every))
         });
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {

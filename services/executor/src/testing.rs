@@ -43,6 +43,7 @@ pub fn order(run: u64) -> LaunchOrder {
         kill_grace_seconds: 10,
         trace: TraceContext::default(),
         access: None,
+        group: None,
         dialect: None,
     }
 }

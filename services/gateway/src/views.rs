@@ -21,9 +21,9 @@ use muster_schemas::{
     public::Names,
     resources::{IndexSet, Placement},
     views::{
-        AccountsPage, ArrayView, AssociationUse, BufferView, CopiesView, CopyWord, HeldTasksView, JobView, LicenceView,
-        NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage,
-        RunNodeView, RunView,
+        AccountsPage, ArrayView, AssociationUse, BufferView, CommentView, CopiesView, CopyWord, HeldTasksView, JobView,
+        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView,
+        ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeMap};
@@ -125,6 +125,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         is_repeated: state.is_repeated(job),
         copies: copies_view(state, job),
         is_resuming: job.run().and_then(|run| state.run(run)).is_some_and(Run::is_resuming),
+        comment: state.comment_of(job).map(|(reason, until)| Box::new(CommentView { text: reason.to_string(), until })),
     }
 }
 

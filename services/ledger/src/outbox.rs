@@ -404,7 +404,8 @@ fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
     if matches!(launch.program, Program::None) {
         return None;
     }
-    let pattern = launch.stdout.as_deref().unwrap_or(output::default_pattern(item.job));
+    let altered = item.output.as_deref();
+    let pattern = altered.or(launch.stdout.as_deref()).unwrap_or(output::default_pattern(item.job));
     let file = output::expand(pattern, |symbol| output::of_job(symbol, item.job, &item.name, &item.owner.user));
     Some(if file.starts_with('/') { file } else { format!("{}/{file}", spec.working_directory.trim_end_matches('/')) })
 }

@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
     let now: jiff::Zoned = "2026-11-20T10:00:00[UTC]".parse().expect("a time");
     let caller = Caller {
         user: "ann".into(),
-        group: "staff".into(),
+        groups: vec!["staff".into()],
         home: "/home/ann".into(),
         shell: "/bin/sh".into(),
         directory: "/tmp".into(),

@@ -46,7 +46,7 @@ impl<'t> Compiler<'t, '_> {
                 }
             }
         }
-        self.line = at.line;
+        self.line = at.place.line;
         if parameters.len() != arguments.len() {
             self.wrong_count(at, &parameters.len().to_string(), arguments.len());
             return None;
@@ -103,7 +103,7 @@ impl<'t> Compiler<'t, '_> {
             self.convert(value, value.of_type, to);
             shape.push(value.of_type);
         }
-        self.line = at.line;
+        self.line = at.place.line;
         self.code.shapes.push(shape);
         let Ok(shape) = u16::try_from(self.code.shapes.len() - 1) else {
             self.fault(at, "too many calls of functions that are parameters");
@@ -148,7 +148,7 @@ impl<'t> Compiler<'t, '_> {
         }
         let (first, rest) = arguments.split_first()?;
         let value = self.value(first);
-        self.line = at.line;
+        self.line = at.place.line;
         if arguments.len() != count {
             for argument in rest {
                 self.value(argument);
@@ -187,7 +187,7 @@ impl<'t> Compiler<'t, '_> {
         }
         let register = self.reference();
         self.value_into(name, Type::STRING, register, &format!("argument 2 of {}", at.text));
-        self.line = at.line;
+        self.line = at.place.line;
         let Some(object) = object else { return WRONG };
         let to = self.register(of_type);
         self.emit(match of_type.is_reference() {
@@ -224,7 +224,7 @@ impl<'t> Compiler<'t, '_> {
         let order_register = self.word();
         self.value_into(order, Type::INT, order_register, "argument 3 of Sort");
         let (Some(kind), Some(key)) = (kind, key) else { return WRONG };
-        self.line = at.line;
+        self.line = at.place.line;
         self.finish(mark, Op::Sort { key, kind, window }, window, Basic::Int)
     }
 
@@ -294,7 +294,7 @@ impl<'t> Compiler<'t, '_> {
         if let (Some(wanted), Some(key)) = (wanted, key) {
             self.wanted(at, wanted, key);
         }
-        self.line = at.line;
+        self.line = at.place.line;
         let Some(key) = key else { return WRONG };
         match is_filter {
             true => self.finish(mark, Op::Filter { key, window }, window, Basic::Object(Kind::Que)),

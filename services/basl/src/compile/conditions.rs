@@ -17,7 +17,7 @@ impl<'t> Compiler<'t, '_> {
     /// Emits jumps that are taken if a condition is, or is not, true. The right side of `AND` and `OR` is looked at
     /// only if the left side does not decide.
     pub(super) fn branch(&mut self, expression: &Expression<'t>, when: bool) -> Jumps {
-        self.line = expression.at.line;
+        self.line = expression.at.place.line;
         match &expression.term {
             Term::Unary(Unary::Not, operand) => self.branch(operand, !when),
             Term::Binary(operator @ (Binary::And | Binary::Or), operands) => {
@@ -71,7 +71,7 @@ impl<'t> Compiler<'t, '_> {
     ) -> Jumps {
         let mark = self.mark();
         let (left, right) = (self.some_value(left), self.some_value(right));
-        self.line = at.line;
+        self.line = at.place.line;
         let test = if when { test } else { test.opposite() };
         let jump = self.compare(at, test, left, right);
         self.free(mark);

@@ -87,7 +87,7 @@ impl<'t, 'f> Compiler<'t, 'f> {
     }
 
     pub(super) fn fault(&mut self, at: Name<'_>, message: impl Into<String>) {
-        self.faults.add(at.line, at.text, message);
+        self.faults.add(at.place, at.text, message);
     }
 
     /// Tells that a name means nothing here.

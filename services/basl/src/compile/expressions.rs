@@ -25,7 +25,7 @@ pub(super) const WRONG: Value = Value { of_type: Type::Unknown, register: 0 };
 impl<'t> Compiler<'t, '_> {
     /// Computes a value into any register. Registers that it takes for itself stay taken.
     pub(super) fn value(&mut self, expression: &Expression<'t>) -> Value {
-        self.line = expression.at.line;
+        self.line = expression.at.place.line;
         match &expression.term {
             Term::Constant(constant) => self.constant_value(constant),
             Term::Variable => self.variable_value(expression.at),
@@ -207,7 +207,7 @@ impl<'t> Compiler<'t, '_> {
     fn signed(&mut self, at: Name<'t>, operator: Unary, operand: &Expression<'t>) -> Value {
         let mark = self.mark();
         let value = self.some_value(operand);
-        self.line = at.line;
+        self.line = at.place.line;
         if value.of_type == Type::Unknown {
             return WRONG;
         }
@@ -238,7 +238,7 @@ impl<'t> Compiler<'t, '_> {
     ) -> Value {
         let mark = self.mark();
         let (left, right) = (self.some_value(left), self.some_value(right));
-        self.line = at.line;
+        self.line = at.place.line;
         let result = match (left.of_type, right.of_type) {
             (Type::Unknown, _) | (_, Type::Unknown) => return WRONG,
             (Type::INT, Type::INT) => Type::INT,

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     code::{Address, Function, Global, Op, Register, Shown},
+    fault::Position,
     functions,
     syntax::{self, Block, Case, Constant, Declaration, Expression, Form, Item, Name, Statement, Term, Test},
     types::{Basic, Type},
@@ -68,7 +69,7 @@ impl<'t> Compiler<'t, '_> {
 
     /// Compiles the body of a function whose entry exists.
     fn body(&mut self, number: u16, function: &syntax::Function<'t>, result: Basic) {
-        self.line = function.name.line;
+        self.line = function.name.place.line;
         let start = self.begin(result);
         self.scopes.open();
         for parameter in &function.parameters {
@@ -77,10 +78,10 @@ impl<'t> Compiler<'t, '_> {
         let passes = self.inside(&function.body);
         self.scopes.close();
         if passes && result != Basic::Void {
-            let at = Name { text: function.name.text, line: function.body.end };
+            let at = Name { text: "}", place: function.body.end };
             self.fault(at, format!("'{}' can end without return({result})", function.name.text));
         }
-        self.line = function.body.end;
+        self.line = function.body.end.line;
         self.emit(Op::ReturnNothing);
         let (words, references) = self.sizes(function.name);
         if let Some(entry) = self.code.functions.get_mut(usize::from(number)) {
@@ -96,7 +97,7 @@ impl<'t> Compiler<'t, '_> {
             self.statement(assignment);
         }
         self.emit(Op::ReturnNothing);
-        let (words, references) = self.sizes(Name { text: "sched_main", line: 1 });
+        let (words, references) = self.sizes(Name { text: "sched_main", place: Position::START });
         let name = "the assignments to globals".to_owned();
         self.code.functions.push(Function {
             name,
@@ -131,7 +132,7 @@ impl<'t> Compiler<'t, '_> {
     /// Declarations and statements, in a scope that is open.
     fn inside(&mut self, block: &Block<'t>) -> Passes {
         for declaration in &block.declarations {
-            self.line = declaration.name.line;
+            self.line = declaration.name.place.line;
             let register = self.declare(declaration.name, declaration.of_type);
             self.clear(declaration.of_type, register);
         }
@@ -154,7 +155,7 @@ impl<'t> Compiler<'t, '_> {
     }
 
     fn statement(&mut self, statement: &Statement<'t>) -> Passes {
-        self.line = statement.at.line;
+        self.line = statement.at.place.line;
         self.count();
         let mark = self.mark();
         let passes = self.form(statement.at, &statement.form);
@@ -247,7 +248,7 @@ impl<'t> Compiler<'t, '_> {
     /// Each look at the condition counts, so that a loop without statements ends too.
     fn while_loop(&mut self, condition: &Expression<'t>, body: &Block<'t>) -> Passes {
         let top = self.here();
-        self.line = condition.at.line;
+        self.line = condition.at.place.line;
         self.count();
         let is_endless = matches!(condition.term, Term::Constant(Constant::Int(value)) if value != 0);
         let end = if is_endless { Jumps::new() } else { self.branch(condition, false) };
@@ -264,12 +265,12 @@ impl<'t> Compiler<'t, '_> {
         self.form(start.at, &start.form);
         self.free(mark);
         let top = self.here();
-        self.line = test.at.line;
+        self.line = test.at.place.line;
         self.count();
         let end = self.branch(test, false);
         let inside = self.body_of_loop(body);
         self.land(inside.continues);
-        self.line = action.at.line;
+        self.line = action.at.place.line;
         let mark = self.mark();
         self.form(action.at, &action.form);
         self.free(mark);
@@ -307,7 +308,7 @@ impl<'t> Compiler<'t, '_> {
             _ => self.word(),
         };
         let top = self.here();
-        self.line = name.line;
+        self.line = name.place.line;
         self.count();
         let next = self.jump(Op::Next { set: held, index, to, exit: LATER });
         if let Some(variable) = variable {
@@ -363,7 +364,7 @@ impl<'t> Compiler<'t, '_> {
 
     /// The jump that is taken if a case holds.
     fn case_jump(&mut self, value: Option<Value>, case: &Case<'t>) -> Option<usize> {
-        self.line = case.value.at.line;
+        self.line = case.value.at.place.line;
         let is_right = match case.value.term {
             Term::Constant(_) => true,
             Term::Variable => case.is_in,
@@ -409,7 +410,7 @@ impl<'t> Compiler<'t, '_> {
 
     fn print(&mut self, expression: &Expression<'t>) {
         let value = self.some_value(expression);
-        self.line = expression.at.line;
+        self.line = expression.at.place.line;
         let shown = match value.of_type {
             Type::Unknown => return,
             Type::Range(scalar) => Some(Shown::Range(scalar)),
@@ -450,7 +451,7 @@ impl<'t> Compiler<'t, '_> {
             Some(value) => {
                 let from = self.register(result);
                 self.value_into(value, result, from, "the value of return");
-                self.line = at.line;
+                self.line = at.place.line;
                 self.emit(if result.is_reference() { Op::ReturnReference { from } } else { Op::Return { from } });
             }
         }

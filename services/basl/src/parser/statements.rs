@@ -30,7 +30,7 @@ impl<'t> Parser<'t, '_> {
                 }
             }
         }
-        block.end = self.lexeme().line;
+        block.end = self.lexeme().place;
         self.advance();
         Some(block)
     }

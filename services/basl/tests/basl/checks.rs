@@ -1,6 +1,7 @@
 //! What the checker says.
 
 use super::support::{mistakes, program};
+use muster_basl::{Fault, Program};
 
 /// The messages of a body of `sched_main`, which begins in line 2.
 fn in_main(body: &str) -> Vec<String> {
@@ -34,6 +35,28 @@ fn every_mistake_is_told_with_its_line_and_token() {
             "p.basl:11: 'break' outside of a loop (token 'break')",
         ]
     );
+}
+
+/// PBS-X-01: for people each mistake has the place of its token in the line, in characters; it is the token's beginning, also
+/// behind letters of several bytes, tabs and comments.
+#[test]
+fn mistakes_have_a_place_in_their_line() {
+    let located = |text: &str| match Program::check("p.basl", text) {
+        Ok(_) => panic!("no mistake"),
+        Err(faults) => faults.iter().map(Fault::located).collect::<Vec<_>>(),
+    };
+    let one = |text: &str, start: &str| {
+        let all = located(text);
+        assert!(all.len() == 1 && all[0].starts_with(start), "{all:?}");
+    };
+    one("sched_main() {\n\tprint(\"\u{fc}\u{20ac}\"); x = 1;\n}", "p.basl:2: column 15: unknown variable 'x'");
+    one("// one\nsched_main() { print(\"open); }", "p.basl:2: column 22: a string lacks its closing quote");
+    one("Int f() { } sched_main() { f(); }", "p.basl:1: column 11: 'f' can end without return(Int)");
+    one("sched_main() {\n}\n\n   Int b;", "p.basl:4: column 4: sched_main comes last");
+    one("sched_main() {\n", "p.basl:2: column 1: expected '}' at the end of a block");
+    let both = located("sched_main() { y = 1; x = 1; }");
+    assert_eq!(both[0], "p.basl:1: column 16: unknown variable 'y' (token 'y')");
+    assert!(both[1].starts_with("p.basl:1: column 23: unknown variable 'x'"), "{both:?}");
 }
 
 /// PBS-X-02: definitions, then assignments, then `sched_main`.
@@ -182,7 +205,7 @@ fn statements_have_their_form() {
     told("for( i; i LT 3; i++ ) { }", "expected an assignment, or ++ or -- behind a variable");
     told("{ i = 1;", "expected '}' at the end of a block (token 'end of file')");
     let all = mistakes("Int f(Int n) { if( n ) { return(1); } } sched_main() { }");
-    assert_eq!(all, ["p.basl:1: 'f' can end without return(Int) (token 'f')"]);
+    assert_eq!(all, ["p.basl:1: 'f' can end without return(Int) (token '}')"]);
     assert!(!mistakes("Int f() { while( 1 ) { break; } } sched_main() { }").is_empty());
     assert!(!mistakes("Int f(Int n) { switch(n) { case 1: { return(1); } } } sched_main() { }").is_empty());
     assert!(

@@ -1,6 +1,9 @@
 //! The configuration file.
 
-use muster_basl::config::{Config, Host, Mapping};
+use muster_basl::{
+    Fault,
+    config::{Config, Host, Mapping},
+};
 
 fn mistakes(text: &str) -> Vec<String> {
     Config::parse("c", text).expect_err("mistakes").iter().map(ToString::to_string).collect()
@@ -84,4 +87,13 @@ fn mistakes_of_a_configuration_file_are_told() {
             "c:12: no function whose value a monitor gives (token 'CNodeStateGet')",
         ]
     );
+    let located: Vec<String> = match Config::parse("c", "  $momhost x 70000\n$node * no y\n$clienthost\n") {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(Fault::located).collect(),
+    };
+    let beginnings = ["c:1: column 14: expected a port", "c:2: column 9: no function", "c:3: expected a host"];
+    assert_eq!(located.len(), beginnings.len(), "{located:?}");
+    for (told, beginning) in located.iter().zip(beginnings) {
+        assert!(told.starts_with(beginning), "{told}");
+    }
 }

@@ -14,7 +14,7 @@ use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
-use muster_pbs::qmgr::{amount, created, limits_of, limits_of_jobs, scheduler_policy, time_zone};
+use muster_pbs::qmgr::{EACH_ONE, amount, created, limits_of, limits_of_jobs, scheduler_policy, time_zone};
 pub use muster_pbs_policy::preset::Preset;
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
@@ -329,6 +329,13 @@ fn limits(attributes: &BTreeMap<String, String>) -> Result<Limits, LoadError> {
                 limits.max_run_of_users.extend(of_user);
                 let group = who.strip_prefix("g:").map(group_number).transpose()?.flatten();
                 limits.max_run_of_groups.extend(group.and_then(|group| Some((group, value.parse().ok()?))));
+                match who.strip_prefix("p:") {
+                    Some(EACH_ONE) => limits.max_project_run = value.parse().ok(),
+                    project => {
+                        let one = project.and_then(|project| Some((project.to_owned(), value.parse().ok()?)));
+                        limits.max_run_of_projects.extend(one);
+                    }
+                }
             }
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
@@ -392,6 +399,7 @@ pub(super) fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
 mod tests {
     use super::*;
     use muster_pbs_policy::lines::Source;
+    use muster_schemas::policy::LimitPer;
 
     fn at(text: &str) -> Zoned {
         text.parse().unwrap()
@@ -401,7 +409,7 @@ mod tests {
         Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
     }
 
-    /// PBS-C-14
+    /// PBS-C-14, PBS-Q-02
     #[test]
     fn a_policy_is_the_same_all_month_and_has_the_limits_of_server_and_queues() {
         let files =
@@ -412,6 +420,9 @@ mod tests {
         assert_eq!(hashes.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(), ["sched_config", "holidays"]);
         let mut config = ClusterConfig::default();
         config.settings.attributes.insert("pbs.max_user_run".into(), "3".into());
+        for (name, most) in [("pbs.max_run.p:PBS_GENERIC", "7"), ("pbs.max_run.p:ice", "2")] {
+            config.settings.attributes.insert(name.into(), most.into());
+        }
         let queue = |name: &str, attributes: &[(&str, &str)]| QueueSpec {
             name: name.into(),
             attributes: attributes.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
@@ -426,7 +437,10 @@ mod tests {
         assert_eq!(made, made_at("2026-11-30T23:59:00[Europe/Berlin]"));
         assert_ne!(made, made_at("2026-12-01T00:00:00[Europe/Berlin]"));
         assert_eq!(made.faults(), []);
-        assert_eq!(made.limits.len(), 3);
+        assert_eq!(made.limits.len(), 5);
+        let of_projects = made.limits.iter().filter(|limit| limit.per == LimitPer::Account);
+        let of_projects: Vec<_> = of_projects.map(|limit| (limit.name.as_deref(), limit.max_running_jobs)).collect();
+        assert_eq!(of_projects, [(None, Some(7)), (Some("ice"), Some(2))]);
         let of_mem = made.limits.iter().find(|limit| limit.queue.as_deref() == Some("aged")).unwrap();
         assert_eq!(of_mem.max_attributes.get("memory_kib"), Some(&(2 << 20)));
         let turns = made.turns.unwrap();

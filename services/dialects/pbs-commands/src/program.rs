@@ -1,7 +1,7 @@
 //! `muster basl check FILE`: whether a scheduling program could be put in force (PBS-X-01).
 
 use super::ended::{Ended, Failure, print};
-use muster_basl::Program;
+use muster_basl::{Fault, Program};
 
 const USAGE: &str = "usage: muster basl check FILE";
 /// The exit status for a program with errors.
@@ -21,7 +21,7 @@ pub fn run(words: &[String]) -> Ended {
             Ok(0)
         }
         Err(faults) => {
-            let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let lines: Vec<String> = faults.iter().map(Fault::located).collect();
             print(&format!("{}\n", lines.join("\n")));
             Ok(ERRORS)
         }

@@ -18,7 +18,7 @@ use muster_schemas::{
     CommandId, JobId,
     views::{JobView, OutcomeView},
 };
-use nix::unistd::{Gid, Uid};
+use nix::unistd::Uid;
 use rejection::rejection;
 use std::io::Read as _;
 
@@ -48,7 +48,7 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: ARRAY_LIMIT };
     let settings = Settings::read(&defaults, text, prefix, &line.options, &reading)?;
     let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
-    let caller = caller_of(process.environment, process.directory, words);
+    let caller = caller_of(process.environment, process.directory, words, settings.group.is_some());
     let rules = site.rules(&settings)?;
     let mut submission = submit::lower(&settings, &program, &caller, &rules, &now)?;
     for (name, value) in process.instance {
@@ -121,13 +121,14 @@ fn read(source: impl std::io::Read) -> std::io::Result<Vec<u8>> {
     }
 }
 
-fn caller_of(environment: Vec<(String, String)>, directory: String, words: &[String]) -> Caller {
+/// The process that submits. The names of its groups are only looked up if a job asks for one.
+fn caller_of(environment: Vec<(String, String)>, directory: String, words: &[String], asks_for_group: bool) -> Caller {
     let user = User::numbered(Uid::effective().as_raw());
-    let gid = Gid::effective().as_raw();
     let (home, shell) = user.as_ref().map(|user| (user.home.clone(), user.shell.clone())).unwrap_or_default();
+    let groups = user.as_ref().filter(|_| asks_for_group).and_then(|user| user.groups().ok()).unwrap_or_default();
     Caller {
         user: site::user_name(),
-        group: group_name(gid).unwrap_or_else(|| gid.to_string()),
+        groups: groups.into_iter().filter_map(group_name).collect(),
         home,
         shell,
         directory,

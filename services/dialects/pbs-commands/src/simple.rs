@@ -9,11 +9,10 @@ use jiff::Zoned;
 use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_pbs::{
-    attributes::Attributes,
     job_id::{Part, PbsJobId},
     queries::{self, Deletion, Message, Signal},
     refusal::Refusal,
-    submit::Reading,
+    submit::{Changed, Present, Reading},
 };
 use muster_schemas::{
     CommandId,
@@ -219,10 +218,19 @@ fn alter(site: &mut Site, tool: &str, words: &[String]) -> Ended {
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: u32::MAX };
     let alteration = queries::alteration(words, &reading)?;
     let rules = site.rules(&alteration.settings)?;
+    let directory = std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let directory = directory.ok_or_else(|| Failure::new("cannot tell the working directory"))?;
     each(site, tool, &alteration.jobs, |site, id, jobs| {
         let job = id.jobs().next().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
         let detail = site.client.job(job.whole(), Moment::Now).map_err(|error| failure(id, &error))?;
-        let change = queries::change(&alteration, Attributes(&detail.spec.attributes), &rules)?;
+        let present = Present {
+            spec: &detail.spec,
+            owner: &detail.job.owner,
+            directory: &directory,
+            is_folder: |path| std::path::Path::new(path).is_dir(),
+        };
+        let Changed { change, warnings } = queries::change(&alteration, &present, &rules)?;
+        warnings.iter().for_each(|warning| stderr_line!("{tool}: {warning}"));
         if !change.is_empty() {
             modify(site, jobs.clone(), change).map_err(|error| failure(id, &error))?;
         }

@@ -34,6 +34,10 @@ pub struct Limits {
     pub max_run_of_users: BTreeMap<String, u64>,
     /// Running jobs of single groups, by their numbers.
     pub max_run_of_groups: BTreeMap<u32, u64>,
+    /// Running jobs of each project, which is the account of its jobs.
+    pub max_project_run: Option<u64>,
+    /// Running jobs of single projects.
+    pub max_run_of_projects: BTreeMap<String, u64>,
     /// Resources by their names, in seconds, kilobytes or numbers.
     pub resources_available: BTreeMap<String, u64>,
     /// The same, used where `resources_available` has no entry.
@@ -236,23 +240,17 @@ pub(crate) fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) ->
         of_all,
         Limit { max_running_jobs: own.max_user_run, ..new(LimitPer::User) },
         Limit { max_running_jobs: own.max_group_run, ..new(LimitPer::Group) },
+        Limit { max_running_jobs: own.max_project_run, ..new(LimitPer::Account) },
     ];
     let has_any = |limit: &Limit| {
         let attributes = limit.max_attributes.len() + limit.max_attributes_of_job.len();
         limit.max_running_jobs.is_some() || attributes > 0
     };
-    let of_user = |(user, most): (&String, &u64)| Limit {
-        name: Some(user.clone()),
-        max_running_jobs: Some(*most),
-        ..new(LimitPer::User)
-    };
-    let of_group = |(group, most): (&u32, &u64)| Limit {
-        name: Some(group.to_string()),
-        max_running_jobs: Some(*most),
-        ..new(LimitPer::Group)
-    };
-    let of_users = own.max_run_of_users.iter().map(of_user);
-    limits.into_iter().filter(has_any).chain(of_users).chain(own.max_run_of_groups.iter().map(of_group)).collect()
+    let of_one = |per, name: String, most: &u64| Limit { name: Some(name), max_running_jobs: Some(*most), ..new(per) };
+    let users = own.max_run_of_users.iter().map(|(user, most)| of_one(LimitPer::User, user.clone(), most));
+    let groups = own.max_run_of_groups.iter().map(|(group, most)| of_one(LimitPer::Group, group.to_string(), most));
+    let projects = own.max_run_of_projects.iter().map(|(name, most)| of_one(LimitPer::Account, name.clone(), most));
+    limits.into_iter().filter(has_any).chain(users).chain(groups).chain(projects).collect()
 }
 
 /// The resources that are tested (PBS-Q-04).

@@ -10,7 +10,7 @@ use crate::{
     source,
 };
 use mapped::Monitored;
-use muster_basl::{Action as Told, Actions, Answer, Clock, Globals, Limits, Machine, Program as Text, Snapshot};
+use muster_basl::{Action as Told, Actions, Answer, Clock, Fault, Globals, Limits, Machine, Program as Text, Snapshot};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -60,7 +60,7 @@ fn both<A, B>(one: Result<A, Vec<String>>, other: Result<B, Vec<String>>) -> Res
 fn read(file: &Path) -> Result<(Arc<Text>, String), Vec<String>> {
     let text = source::read(file).map_err(|error| vec![error])?;
     let program = Text::check(&file.display().to_string(), &text);
-    let program = program.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let program = program.map_err(|faults| faults.iter().map(Fault::located).collect::<Vec<_>>())?;
     Ok((Arc::new(program), source::sha256(&text)))
 }
 

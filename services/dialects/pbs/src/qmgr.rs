@@ -27,3 +27,4 @@ pub use queues::{listed_queue, queue};
 pub use routes::limits as limits_of_jobs;
 pub use scheduling::{schedule_iteration, scheduler_policy, time_zone};
 pub use servers::{listed_server, server};
+pub use values::EACH_ONE;

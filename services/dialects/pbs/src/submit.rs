@@ -9,7 +9,7 @@ mod rules;
 mod settings;
 mod sizing;
 
-pub use change::change;
+pub use change::{Changed, Present, change};
 pub use letters::{ARGUMENTS_VARIABLE, LETTERS, SERVER_VARIABLE, SHELL_VARIABLE, USAGE, defaults, line, variable};
 pub use lower::{Program, Submission, lower, shell_words};
 pub use paths::{JobFiles, OutputNames, default_pattern};

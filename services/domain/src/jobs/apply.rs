@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{JobChange, Owner, Record, StopReason, WaitingJob},
-    job::{self, Holds, JobSpec, JobType, Outcome},
+    job::{self, Holds, JobSpec, JobType, Outcome, Sink},
     resources::{Alternative, IndexSet},
 };
 use std::sync::Arc;
@@ -161,6 +161,11 @@ impl State {
         if let Some(again) = change.requeue_on_node_lost {
             Arc::make_mut(job.extras.get_or_insert_default()).requeue.on_node_lost = again;
         }
+        if let Some(mails) = &change.mails {
+            let notifications = &mut Arc::make_mut(job.extras.get_or_insert_default()).notifications;
+            notifications.retain(|one| !matches!(one.sink, Sink::Mail(_)));
+            notifications.extend_from_slice(mails);
+        }
         job.planner_reason = None;
         if let Some(copies) = job.copies.as_mut().filter(|_| change.alternatives.is_some()) {
             // The new request names no node because of files.
@@ -196,6 +201,9 @@ impl State {
         if !change.attributes.is_empty() {
             let kept = self.altered.attributes.entry(id.whole()).or_default();
             kept.extend(change.attributes.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        if let Some(output) = &change.output {
+            self.altered.outputs.insert(id.whole(), output.clone());
         }
         if changes_need(change) {
             self.void_plans(id);
@@ -277,6 +285,7 @@ impl State {
     pub(crate) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
         for WaitingJob { job, reason } in reasons {
             let reason = self.pools.reasons.share(Arc::new(reason.clone()));
+            self.note_comment(*job, &reason, self.time);
             self.change_job(*job, |job| job.planner_reason = Some(reason));
         }
     }

@@ -5,7 +5,7 @@ use crate::{
     runs::Run,
     state::{State, looks},
 };
-use muster_schemas::{JobId, job::JobState, resources::IndexSet};
+use muster_schemas::{JobId, event::OutputFiles, job::JobState, resources::IndexSet};
 use std::{borrow::Cow, collections::BTreeSet, ops::Bound};
 
 /// A job that only waits for resources.
@@ -136,6 +136,11 @@ impl State {
     pub fn altered_attributes(&self, job: JobId) -> impl Iterator<Item = (&str, &str)> {
         let attributes = self.altered.attributes.get(&job.whole()).into_iter().flatten();
         attributes.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The files for the output of a job, if they differ from the submission.
+    pub fn altered_output(&self, job: JobId) -> Option<&OutputFiles> {
+        self.altered.outputs.get(&job.whole())
     }
 
     /// The number of the next job.

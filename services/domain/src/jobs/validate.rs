@@ -18,6 +18,7 @@ use crate::{
 use muster_schemas::{
     address,
     command::Refusal,
+    event::OutputFiles,
     job::{ArraySpec, Checkpoint, Component, JobSpec, JobType, Launch, Notification, Program, Sink},
 };
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
         return invalid(format!("working_directory: `{}` does not begin with `/`", shown(&spec.working_directory)));
     }
     environment(&spec.environment)?;
+    optional("group", spec.group.as_ref(), name)?;
     if let Some(umask) = spec.umask {
         number("umask", u64::from(umask), 0, 0o777)?;
     }
@@ -151,6 +153,21 @@ fn notification(notification: &Notification) -> Result<(), Refusal> {
         Sink::Exec(command) if command.is_empty() => invalid("notifications.sink.exec: is empty".into()),
         Sink::Exec(command) => text("notifications.sink.exec", command),
     }
+}
+
+/// Checks the mails that a change names. A change names no programs: those run as the owner, whoever changes the job.
+pub(crate) fn mails(mails: &[Notification]) -> Result<(), Refusal> {
+    count("mails", mails.len(), MAX_LIST)?;
+    mails.iter().try_for_each(|mail| match mail.sink {
+        Sink::Mail(_) => notification(mail),
+        Sink::Exec(_) => invalid("mails: names a program; a change can name mails only".into()),
+    })
+}
+
+/// Checks files for output.
+pub(crate) fn output(output: &OutputFiles) -> Result<(), Refusal> {
+    optional("output.stdout", output.stdout.as_ref(), path)?;
+    optional("output.stderr", output.stderr.as_ref(), path)
 }
 
 fn checkpoint(checkpoint: &Checkpoint) -> Result<(), Refusal> {

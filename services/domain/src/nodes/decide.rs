@@ -14,7 +14,7 @@ use muster_schemas::{
     cluster::NodeCondition,
     command::{Refusal, RefusalCode},
     event::{Actor, Event, StopReason},
-    node::{GpuFault, GpuReport, NodeLoad},
+    node::{GpuFault, GpuReport, NodeLoad, PartUse},
 };
 use std::collections::BTreeSet;
 
@@ -114,6 +114,7 @@ pub(crate) fn load_measured(
     access: &Access,
     load_millionths: u64,
     system_percent: Option<u32>,
+    used: Vec<PartUse>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let node = access.require_node()?.id;
@@ -122,7 +123,8 @@ pub(crate) fn load_measured(
     if access.state.node_load(node).is_some_and(is_soon) {
         return Ok(Decision::done(Vec::new()));
     }
-    Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths, system_percent }]))
+    let used = access.state.counted_use(node, used);
+    Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths, system_percent, used }]))
 }
 
 pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {

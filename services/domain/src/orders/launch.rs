@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, PartId, StepId,
     cluster::ClusterSettings,
-    event::{Owner, TraceContext},
+    event::{OutputFiles, Owner, TraceContext},
     job::{JobSpec, JobType, Launch, Program},
     node::{
         CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, NodeFacts, OrderNode,
@@ -34,6 +34,8 @@ pub struct RunSketch {
     settings: Arc<ClusterSettings>,
     placement: Arc<Placement>,
     components: Vec<ComponentSketch>,
+    /// The files for its output, if they differ from the submission.
+    output: Option<OutputFiles>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl RunSketch {
             settings: state.settings.clone(),
             placement: run.placement.clone(),
             components: job.components.iter().zip(&run.placement.components).map(component).collect(),
+            output: state.altered_output(job.id).cloned(),
         })
     }
 }
@@ -155,7 +158,7 @@ impl LaunchSketch {
     /// Everything that a node needs to start its part of a run; `spec` is the job as submitted. `None` if the run does
     /// not belong to this job.
     pub fn launch_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
-        let mut launch = spec.components.get(self.component as usize)?.launch.clone();
+        let mut launch = self.launch_of(spec)?;
         let is_script = matches!(launch.program, Program::Script { .. });
         let is_first = self.run.components.get(self.component as usize)?.first == self.at;
         if is_script && !is_first {
@@ -173,8 +176,16 @@ impl LaunchSketch {
 
     /// Everything that a node needs to hold its part of a run of tasks, without starting anything.
     pub fn hold_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
-        let launch = spec.components.get(self.component as usize)?.launch.clone();
+        let launch = self.launch_of(spec)?;
         self.order_among(nodes, spec, Launch { program: Program::None, ..launch })
+    }
+
+    fn launch_of(&self, spec: &JobSpec) -> Option<Launch> {
+        let mut launch = spec.components.get(self.component as usize)?.launch.clone();
+        if let Some(output) = &self.run.output {
+            output.replace(&mut launch);
+        }
+        Some(launch)
     }
 
     fn order_among(&self, nodes: &RunNodes, spec: &JobSpec, launch: Launch) -> Option<LaunchOrder> {
@@ -234,6 +245,7 @@ impl LaunchSketch {
             trace: run.trace,
             access: None,
             dialect: spec.dialect.clone(),
+            group: spec.group.clone(),
         })
     }
 }

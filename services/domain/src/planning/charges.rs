@@ -2,8 +2,9 @@
 
 use crate::{jobs::Job, runs::Run, state::State};
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, PartId, Timestamp,
     job::Usage,
+    node::PartUse,
     policy::{Charge, UsageRule},
     resources::ComponentPlacement,
 };
@@ -36,11 +37,45 @@ impl State {
         self.planning.policy.as_ref()?.turns.as_ref()?.usage
     }
 
-    /// Charges the owner of a run that ends now.
+    /// What is news of the measured processor time of runs on a node, if it is charged.
+    pub(crate) fn counted_use(&self, node: NodeId, used: Vec<PartUse>) -> Vec<PartUse> {
+        if self.usage_rule().is_none_or(|rule| rule.charge != Charge::CpuSeconds) {
+            return Vec::new();
+        }
+        let mut news: BTreeMap<PartId, u64> = BTreeMap::new();
+        for PartUse { part, cpu_seconds } in used {
+            let runs_here = self.runs.get(&part.run()).is_some_and(|run| run.part_of(node, part.component()).is_some());
+            if runs_here && cpu_seconds > self.share_use.charged_for(node, part) {
+                news.insert(part, cpu_seconds);
+            }
+        }
+        news.into_iter().map(|(part, cpu_seconds)| PartUse { part, cpu_seconds }).collect()
+    }
+
+    /// Charges the owners of runs for the processor time that a node has measured.
+    pub(crate) fn count_measured_use(&mut self, node: NodeId, used: &[PartUse], now: Timestamp) {
+        let Some(rule) = self.usage_rule().filter(|rule| rule.charge == Charge::CpuSeconds && !used.is_empty()) else {
+            return;
+        };
+        self.share_use.decay(rule.half_life_seconds, now);
+        for PartUse { part, cpu_seconds } in used {
+            let Some(run) = self.runs.get(&part.run()) else { continue };
+            let Some(job) = self.jobs.get(&run.job) else { continue };
+            let user = job.owner.user.clone();
+            self.share_use.charge_until_now(&user, node, *part, *cpu_seconds);
+        }
+    }
+
+    /// Charges the owner of a run that ends now, for what was not charged while it ran.
     pub(crate) fn count_share_use(&mut self, id: JobId, run: &Run, usage: &Usage, now: Timestamp) {
+        let charged_before = self.share_use.run_over(run.id);
         let Some(rule) = self.usage_rule() else { return };
         let Some(job) = self.jobs.get(&id) else { return };
         let amount = charged(rule, job, run, Some(usage), now);
+        let amount = match rule.charge {
+            Charge::CpuSeconds => amount.saturating_sub(charged_before),
+            Charge::CoreSeconds => amount,
+        };
         self.share_use.decay(rule.half_life_seconds, now);
         self.share_use.charge(&job.owner.user, amount);
     }

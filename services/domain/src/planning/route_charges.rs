@@ -11,7 +11,7 @@ use muster_schemas::{
 use std::{collections::BTreeMap, sync::Arc};
 
 impl State {
-    fn routes(&self) -> Option<&Routes> {
+    pub(super) fn routes(&self) -> Option<&Routes> {
         self.planning.policy.as_ref()?.turns.as_ref()?.routes.as_deref()
     }
 
@@ -79,6 +79,7 @@ impl State {
 
     /// Another policy keeps no promises of this one, and knows of each of its queues since when it is idle.
     pub(crate) fn routes_changed(&mut self, now: Timestamp) {
+        self.routing.comments.clear();
         let targets = self.routes().into_iter().flat_map(|routes| &routes.targets);
         let mut queues: Vec<String> = targets.map(|target| target.queue.clone()).collect();
         self.routing.promised.retain(|promise| queues.contains(&promise.queue));

@@ -1,6 +1,7 @@
 //! What a policy with routes carries from one cycle to the next: its promises, what owners have used, since when queues
 //! are idle and how long their rules are lifted, and the units of runs (PBS-P-09, PBS-P-11, PBS-P-17, PBS-P-18).
 
+use super::comments::JobComment;
 use muster_schemas::{JobId, Timestamp, plan::RoutePromise, policy::routes::Routes, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
@@ -24,6 +25,8 @@ pub(crate) struct Routing {
     pub(super) lifted: BTreeMap<String, Timestamp>,
     /// The units of runs on machines whose units have numbers.
     pub(super) units: BTreeMap<JobId, IndexSet>,
+    /// The comments of waiting jobs.
+    pub(super) comments: BTreeMap<JobId, JobComment>,
 }
 
 /// The parts of the use of owners that are left after a day.

@@ -1,22 +1,24 @@
 //! What users have used, for the shares of a policy: whole seconds, halved after each half-life (PBS-FS-05, PBS-FS-08).
 
-use muster_schemas::{Timestamp, policy::UsageRule, shares::LEAST};
+use muster_schemas::{NodeId, PartId, RunId, Timestamp, policy::UsageRule, shares::LEAST};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The use of users by ended runs.
+/// The use of users, by ended runs and by what nodes have measured of those that run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareUse {
     /// When the half-life began that has not passed.
     since: Timestamp,
     /// By user, only those above [`LEAST`].
     pub users: BTreeMap<Arc<str>, u64>,
+    /// The processor seconds of runs that run which are charged already, by part and node.
+    measured: BTreeMap<(PartId, NodeId), u64>,
 }
 
 impl ShareUse {
     /// Nobody has used anything, and a half-life begins.
     pub fn since(now: Timestamp) -> Self {
-        Self { since: now, users: BTreeMap::new() }
+        Self { since: now, ..Self::default() }
     }
 
     /// The rule changed: what was used until now counts as the old one says, and a half-life begins.
@@ -45,6 +47,32 @@ impl ShareUse {
         self.users.retain(|_, used| *used > LEAST);
     }
 
+    /// The processor seconds of a part of a run on a node that are charged already.
+    pub(super) fn charged_for(&self, node: NodeId, part: PartId) -> u64 {
+        self.measured.get(&(part, node)).copied().unwrap_or(0)
+    }
+
+    /// Charges a user for the processor seconds of a part of a run that are not charged yet.
+    pub(super) fn charge_until_now(&mut self, user: &str, node: NodeId, part: PartId, cpu_seconds: u64) {
+        let known = self.measured.entry((part, node)).or_default();
+        let news = cpu_seconds.saturating_sub(*known);
+        *known = cpu_seconds.max(*known);
+        self.charge(user, news);
+    }
+
+    /// A run is over: the processor seconds of it that were charged while it ran.
+    pub(super) fn run_over(&mut self, run: RunId) -> u64 {
+        let mut charged = 0u64;
+        self.measured.retain(|(part, _), seconds| {
+            let is_over = part.run() == run;
+            if is_over {
+                charged = charged.saturating_add(*seconds);
+            }
+            !is_over
+        });
+        charged
+    }
+
     /// Adds to what a user has used, in the unit of the policy.
     pub fn charge(&mut self, user: &str, amount: u64) {
         if amount == 0 {
@@ -64,7 +92,8 @@ mod tests {
     /// PBS-FS-08
     #[test]
     fn use_is_halved_as_often_as_half_lives_have_passed_however_often_it_is_looked_at() {
-        let begun = ShareUse { since: Timestamp(0), users: [("ann".into(), 1000), ("bob".into(), 3)].into() };
+        let users = [("ann".into(), 1000), ("bob".into(), 3)].into();
+        let begun = ShareUse { users, ..ShareUse::since(Timestamp(0)) };
         let second = |seconds: i64| Timestamp(seconds * 1_000_000);
         let (mut once, mut often) = (begun.clone(), begun);
         once.decay(100, second(350));

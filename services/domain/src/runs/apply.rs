@@ -40,6 +40,7 @@ impl State {
             job.forget_plans();
         });
         self.forget_planned_components(id);
+        self.forget_comment(id);
         if self.runs.contains_key(&run) {
             self.require(Err(format!("run {run} has its resources already, and is to get them a second time")));
         }

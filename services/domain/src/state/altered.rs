@@ -1,7 +1,7 @@
 //! Later changes by people: nodes taken out of service, attributes of jobs, walltimes of runs.
 
 use crate::nodes::TakenOut;
-use muster_schemas::{JobId, NodeId, RunId, walltimes::WalltimeAsked};
+use muster_schemas::{JobId, NodeId, RunId, event::OutputFiles, walltimes::WalltimeAsked};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,4 +15,6 @@ pub(crate) struct Altered {
     pub(crate) attributes: BTreeMap<JobId, BTreeMap<String, String>>,
     /// More walltime that runs were granted or still want.
     pub(crate) walltimes: BTreeMap<RunId, WalltimeAsked>,
+    /// Files for the output of jobs in place of those of the submission.
+    pub(crate) outputs: BTreeMap<JobId, OutputFiles>,
 }

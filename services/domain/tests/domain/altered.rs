@@ -1,6 +1,6 @@
 //! Nodes taken out of service, further changes of jobs, changes of reservations, and messages to jobs.
 
-use crate::support::*;
+use crate::{support::*, written::launch_order};
 use muster_domain::{
     State,
     orders::{OrderSeed, follow_up},
@@ -8,8 +8,8 @@ use muster_domain::{
 use muster_schemas::{
     JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
-    event::{Event, JobChange, StopReason},
-    job::{ExitStatus, JobSpec, Outcome, RequeuePolicy},
+    event::{Event, JobChange, OutputFiles, StopReason},
+    job::{ArraySpec, ExitStatus, JobSpec, Notification, Occasion, Outcome, RequeuePolicy, Sink},
     plan::{ReservationSpec, ReservedNodes},
 };
 use std::collections::BTreeMap;
@@ -180,6 +180,60 @@ fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
     assert!(cluster.is_waiting(id), "it may be started again now");
     let unknown = JobChange { component: Some(3), ..again };
     cluster.refused(&user("ada"), alter(id, unknown), RefusalCode::Invalid, "component");
+}
+
+/// PBS-C-09: mails change at any time, and files for output as long as a job waits; a change names no programs, which run as the owner.
+#[test]
+fn mails_and_output_files_are_changed() {
+    let mut cluster = Cluster::new();
+    let mail = |address: &str| Notification {
+        on: vec![Occasion::Ended],
+        sink: Sink::Mail(address.into()),
+        spares_cancelled: false,
+    };
+    let program = Notification { sink: Sink::Exec("true".into()), ..mail("") };
+    let mut spec = job(1, 1);
+    spec.notifications = vec![mail("old@x"), program.clone()];
+    let id = cluster.submit("ada", spec.clone());
+    let mails = |mails: Vec<Notification>| JobChange { mails: Some(mails), ..JobChange::default() };
+    let files = OutputFiles { stdout: Some("/data/%A.out".into()), stderr: None };
+    let output = JobChange { output: Some(files.clone()), ..JobChange::default() };
+    cluster.refused(&user("bob"), alter(id, output.clone()), RefusalCode::PermissionDenied, "ada");
+    cluster.refused(&user("ada"), alter(id, mails(vec![program.clone()])), RefusalCode::Invalid, "names a program");
+    cluster.refused(&user("ada"), alter(id, mails(vec![mail("-oX@x")])), RefusalCode::Invalid, "address");
+    let empty = OutputFiles { stdout: Some("a\0b".into()), stderr: None };
+    let bad = JobChange { output: Some(empty), ..JobChange::default() };
+    cluster.refused(&user("ada"), alter(id, bad), RefusalCode::Invalid, "output.stdout");
+    cluster.ok(&user("ada"), alter(id, JobChange { output: Some(files.clone()), ..mails(vec![mail("new@x")]) }));
+    let kept = |cluster: &Cluster| cluster.state.job(id).unwrap().notifications().to_vec();
+    assert_eq!(kept(&cluster), [program.clone(), mail("new@x")]);
+    assert_eq!(cluster.state.altered_output(id), Some(&files));
+    let run = cluster.start(id, &["node1"], 1);
+    let order = launch_order(&cluster.state, PartId::new(run, 0), cluster.node_id("node1"), &spec).unwrap();
+    assert_eq!((order.launch.stdout.as_deref(), order.launch.stderr), (Some("/data/%A.out"), None));
+    cluster.refused(&user("ada"), alter(id, output), RefusalCode::Conflict, "no longer waits");
+    cluster.ok(&user("ada"), alter(id, mails(Vec::new())));
+    assert_eq!(kept(&cluster), [program]);
+    let before = State::from_snapshot_bytes(&cluster.state.to_snapshot_bytes().unwrap()).unwrap();
+    assert_eq!(before, cluster.state);
+    cluster.assert_replays();
+}
+
+/// An array whose tasks have all started still sends other mails.
+#[test]
+fn the_mails_of_an_array_change_for_all_of_it() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.array = Some(ArraySpec { indices: "0-1".parse().unwrap(), max_running: None });
+    let id = cluster.submit("ada", spec);
+    let change = JobChange { mails: Some(Vec::new()), ..JobChange::default() };
+    let one = JobId::task(id.number, 1);
+    cluster.refused(&user("ada"), alter(one, change.clone()), RefusalCode::Conflict, "belong to all tasks");
+    for index in 0..2 {
+        cluster.start(JobId::task(id.number, index), &["node1"], 1);
+    }
+    cluster.ok(&user("ada"), alter(id, change));
+    cluster.assert_replays();
 }
 
 /// Both changes or neither.

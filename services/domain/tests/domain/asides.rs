@@ -61,6 +61,7 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
         9 => at_node(Command::NodeLoadMeasured {
             load_millionths: u64::from(more) * 10_000,
             system_percent: Some(more.into()),
+            used: Vec::new(),
         }),
         10 => {
             let faults = [(0, "hot".to_owned())].into_iter().filter(|_| more.is_multiple_of(2)).collect();

@@ -5,10 +5,11 @@ use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, QueueSpec},
     command::{Command, RefusalCode, Reply, Start},
-    event::{Actor, Event, JobChange, WaitingJob},
-    job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
+    event::{Actor, EndCause, Event, JobChange, NodeExit, WaitingJob},
+    job::{ExitStatus, Holds, JobSpec, JobState, Usage, WaitReason},
+    node::PartUse,
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
-    policy::{Limit, LimitPer, OrderKey, Policy},
+    policy::{Charge, FairShare, Limit, LimitPer, OrderKey, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
     resources::{Alternative, FewGroups, IndexSet, NodeFilter, Placement, Request},
 };
 use std::sync::Arc;
@@ -756,5 +757,45 @@ fn while_the_planner_is_off_no_plan_starts_a_job_and_each_says_why() {
     assert!(events.iter().any(|event| event.plan_effect().can_change_plan()), "a cycle follows");
     assert_eq!(cluster.waiting(), [id]);
     cluster.allocate(id, &["node1"], 1);
+    cluster.assert_replays();
+}
+
+/// PBS-FS-05: processor time is charged as it is reported while a job runs, and in full at its end, each second once; it is
+/// forgotten from when it was charged. A node speaks of its own runs only, and never takes anything back.
+#[test]
+fn processor_time_is_charged_while_jobs_run_and_in_full_at_their_end() {
+    let mut cluster = Cluster::new();
+    let rules = TurnRules { visit: Visit::Pool, fair_share: Some(FairShare::default()), ..TurnRules::default() };
+    let usage = Some(UsageRule { charge: Charge::CpuSeconds, half_life_seconds: 1_000, sync_seconds: 0 });
+    let shares = Some(ShareTable { unknown_shares: 10, ..ShareTable::default() });
+    let turns = Turns { rules, usage, shares, ..Turns::default() };
+    let policy = Policy { name: "fair".into(), turns: Some(Box::new(turns)), ..Policy::default() };
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.start(id, &["node1"], 1);
+    let part = cluster.part(run, "node1");
+    let report = |cluster: &mut Cluster, node: &str, cpu_seconds: u64| {
+        cluster.pass(1);
+        let used = vec![PartUse { part, cpu_seconds }];
+        let command = Command::NodeLoadMeasured { load_millionths: 0, system_percent: None, used };
+        let events = cluster.ok(&executor(node), command);
+        let [Event::NodeLoadMeasured { used, .. }] = &events[..] else { panic!("{events:?}") };
+        used.len()
+    };
+    assert_eq!(report(&mut cluster, "node1", 5), 0, "no policy charges anybody");
+    cluster.ok(&root(), Command::SetPolicy { policy: Box::new(policy) });
+    let used = |cluster: &Cluster| cluster.state.share_use(cluster.now).get("ada").copied().unwrap_or(1);
+    assert_eq!(report(&mut cluster, "node1", 100), 1);
+    assert_eq!(used(&cluster), 101);
+    assert_eq!(report(&mut cluster, "node2", 500), 0, "it does not run there");
+    assert_eq!(report(&mut cluster, "node1", 40), 0, "nothing is taken back");
+    assert_eq!(report(&mut cluster, "node1", 160), 1);
+    assert_eq!(used(&cluster), 161);
+    cluster.pass(1_000);
+    assert_eq!(used(&cluster), 80);
+    let usage = Usage { cpu_time_micros: 200_000_000, ..Usage::default() };
+    let exit = NodeExit { usage, ..exit(ExitStatus::Code(0), EndCause::Itself, cluster.now) };
+    cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });
+    assert_eq!(used(&cluster), 120, "the 40 seconds that were not charged before");
+    assert_eq!(report(&mut cluster, "node1", 900), 0, "it is over");
     cluster.assert_replays();
 }

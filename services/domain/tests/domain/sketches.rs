@@ -101,6 +101,7 @@ fn launch_by_look(state: &State, run: &Run, part: &Part, spec: &JobSpec) -> Opti
         trace: job.trace,
         access: None,
         dialect: spec.dialect.clone(),
+        group: spec.group.clone(),
     })
 }
 

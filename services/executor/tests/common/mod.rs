@@ -234,6 +234,7 @@ impl Node {
             kill_grace_seconds: 1,
             trace: TraceContext::default(),
             access: None,
+            group: None,
             dialect: None,
         }
     }

@@ -24,8 +24,8 @@ use muster_domain::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
-    event::{Event, Owner, Record},
-    job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
+    event::{Event, OutputFiles, Owner, Record},
+    job::{Dependencies, JobSpec, JobState, Launch, Notification, Program, WaitReason},
     resources::Alternative,
     views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, TaskView},
     walltimes::WalltimeAsked,
@@ -316,6 +316,9 @@ struct Altered {
     /// Its attributes; empty ones were removed.
     attributes: BTreeMap<String, String>,
     components: Vec<AlteredComponent>,
+    /// Its notifications, if it is known.
+    notifications: Option<Vec<Notification>>,
+    output: Option<OutputFiles>,
     increase: Option<WalltimeAsked>,
     /// How far its account and owner are above their targets.
     use_share: Option<f64>,
@@ -338,6 +341,8 @@ impl Altered {
         Self {
             attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             components: job.into_iter().flat_map(|job| job.components.iter()).map(AlteredComponent::of).collect(),
+            notifications: job.map(|job| job.notifications().to_vec()),
+            output: state.altered_output(id).cloned(),
             increase: job.and_then(Job::run).and_then(|run| state.walltime_asked(run)).copied(),
             use_share: job.and_then(|job| state.use_share_of(job, state.time())),
         }
@@ -356,6 +361,12 @@ impl Altered {
             component.deadline = altered.deadline;
             component.dependencies = altered.dependencies;
             component.alternatives = altered.alternatives.to_vec();
+        }
+        if let Some(output) = &self.output {
+            spec.components.iter_mut().for_each(|component| output.replace(&mut component.launch));
+        }
+        if let Some(notifications) = self.notifications {
+            spec.notifications = notifications;
         }
         spec.attributes.extend(self.attributes);
         spec.attributes.retain(|_, value| !value.is_empty());

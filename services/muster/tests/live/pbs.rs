@@ -158,7 +158,32 @@ fn policy_files_are_checked() {
     assert!(site.system.ok(&["pbs", "check", "sched_priv"]).contains("the policy can be put in force"));
 }
 
-/// PBS-X-01: a program is checked, and each mistake is told with its line.
+/// PBS-C-09, PBS-Q-02: as long as a job waits `qalter` changes the files of its output, and until its end its mails. A group that its user
+/// is in can be asked for, and no other one.
+#[test]
+fn output_files_change_as_long_as_a_job_waits() {
+    let site = site();
+    let script = "echo out; echo err >&2; id -gn";
+    let group = site.ok("id -gn").trim().to_owned();
+    assert_eq!(site.ok(&format!("echo '{script}' | qsub -h -e errors -W group_list={group}")), "1.alpha\n");
+    site.ok("qalter -o first.txt -m e 1 && qalter -o 'second file.txt' -j oe -M nobody@example.org 1");
+    let full = site.ok("qstat -f -w 1");
+    let path = site.system.path("second file.txt").display().to_string();
+    for line in ["Join_Path = oe", "Mail_Points = e", "Mail_Users = nobody@example.org"] {
+        assert!(full.lines().any(|known| known.trim() == line), "{line}: {full}");
+    }
+    let output = full.lines().find_map(|line| line.trim().strip_prefix("Output_Path = ")).unwrap_or_default();
+    assert!(output.ends_with(&path), "{output}");
+    site.ok("qalter -m n 1 && qrls 1");
+    site.system.wait_until("it is over", || site.ok("qstat").is_empty());
+    assert_eq!(site.system.read("second file.txt"), format!("out\nerr\n{group}\n"));
+    let (status, error) = site.fails("echo true | qsub -W group_list=no-such-group-here");
+    assert!(status != 0 && error.contains("is not in this group"), "{error}");
+    let (status, error) = site.fails("qalter -o third.txt 1");
+    assert!(status != 0 && error.contains("1.alpha"), "{error}");
+}
+
+/// PBS-X-01: a program is checked, and each mistake is told with its line and column.
 #[test]
 fn scheduling_programs_are_checked() {
     let site = Site::start();
@@ -167,7 +192,11 @@ fn scheduling_programs_are_checked() {
     site.system.write("bad.basl", "Int n;\nsched_main() { m = 1; }\n");
     let output = site.system.run(&["basl", "check", "bad.basl"]);
     assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.starts_with("bad.basl:2: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
+    assert!(
+        output.stdout.starts_with("bad.basl:2: column 16: ") && output.stdout.contains("(token 'm')"),
+        "{}",
+        output.stdout
+    );
 }
 
 /// Nodes are shown with their states and jobs, taken out of service with a comment, and put back.

@@ -231,7 +231,7 @@ fn usage_is_published() {
     assert_eq!(of_root(&site), before);
 }
 
-/// PBS-Q-02: `qmgr` limits the running jobs of a single user, in a queue and everywhere.
+/// PBS-Q-02: `qmgr` limits the running jobs of a single user, in a queue and everywhere, of a group and of a project.
 #[test]
 fn running_jobs_of_a_single_user_are_limited() {
     let site = site(&[("sched_config", "by_queue: true\n")]);
@@ -268,4 +268,12 @@ fn running_jobs_of_a_single_user_are_limited() {
     site.system.wait_until("it waits for the limit of its group", || waits(&third));
     site.ok(&format!("qdel {second}"));
     site.system.wait_until("it runs", || state(&third) == "R");
+    // So have projects, whatever account a job has beside its project.
+    site.ok("qmgr -c 'set server max_run = [p:ice=1]'");
+    site.system.ok(&["pbs", "load", &folder]);
+    let [one, two] = [submit("-P ice -q fast"), submit("-P ice -A phys -q fast")];
+    site.system.wait_until("one runs", || state(&one) == "R");
+    site.system.wait_until("the other waits for the limit of its project", || waits(&two));
+    site.ok(&format!("qdel {one}"));
+    site.system.wait_until("it runs, too", || state(&two) == "R");
 }

@@ -219,7 +219,7 @@ fn a_machine_that_is_busy_with_itself_starts_nothing() {
     let machines = vec![Machine { name: "n1".into(), ..Machine::default() }];
     let mut world = cluster(Routes { machines, load: Some(band), ..Routes::default() });
     let measure = |world: &mut World, percent| {
-        let command = Command::NodeLoadMeasured { load_millionths: 0, system_percent: Some(percent) };
+        let command = Command::NodeLoadMeasured { load_millionths: 0, system_percent: Some(percent), used: Vec::new() };
         world.command(&Actor::Executor("n1".into()), command).expect("heard");
     };
     measure(&mut world, 30);

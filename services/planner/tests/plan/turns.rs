@@ -177,7 +177,8 @@ fn by_load(settle_seconds: u64, measured: &[(&str, u64)]) -> World {
 }
 
 fn measure(world: &mut World, node: &str, tenths: u64) {
-    let command = Command::NodeLoadMeasured { load_millionths: tenths * 100_000, system_percent: None };
+    let command =
+        Command::NodeLoadMeasured { load_millionths: tenths * 100_000, system_percent: None, used: Vec::new() };
     world.command(&Actor::Executor(node.into()), command).unwrap();
 }
 

@@ -66,6 +66,7 @@ fn order(nodes: Vec<OrderNode>, environment: &[(&str, &str)]) -> LaunchOrder {
         kill_grace_seconds: 10,
         trace: TraceContext::default(),
         access: None,
+        group: None,
         dialect: Some("oar".into()),
     }
 }

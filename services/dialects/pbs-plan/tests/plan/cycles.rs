@@ -4,7 +4,7 @@ use crate::support::{config, dry, file, job, lines, queue, tables};
 
 const NOW: &str = r#""now": "1998-03-10T10:00:00", "tz": "UTC""#;
 
-/// PBS-Q-01, PBS-Q-12, PBS-C-15: queues that are not looked at come last, by queue and arrival.
+/// PBS-Q-01, PBS-Q-12, PBS-C-15: only queued jobs are looked at; queues that are not looked at come last, by queue and arrival.
 #[test]
 fn queues_that_are_not_looked_at_come_last() {
     let queues = [
@@ -15,7 +15,10 @@ fn queues_that_are_not_looked_at_come_last() {
     ];
     let names = [("j1", "left"), ("j2", "stopped"), ("j3", "work"), ("j4", "route"), ("j5", "stopped")];
     let mut jobs: Vec<String> = names.iter().map(|(id, queue)| job(id, queue, "ann", "", &[])).collect();
-    jobs.push(job("j6", "work", "ann", "", &[]).replace(r#""state": "Q""#, r#""state": "H""#));
+    for (number, state) in (6..).zip(["H", "T", "W", "R", "E"]) {
+        let other = job(&format!("j{number}"), "work", "ann", "", &[]);
+        jobs.push(other.replace(r#""state": "Q""#, &format!(r#""state": "{state}""#)));
+    }
     assert_eq!(
         lines(&config("ignore_queue: left\n"), &file(NOW, &queues, &jobs)),
         "j3 START, - j4 QUEUE_NOT_EXECUTION, - j2 QUEUE_NOT_STARTED, - j5 QUEUE_NOT_STARTED, - j1 QUEUE_IGNORED"

@@ -1,7 +1,7 @@
 //! The configuration of a BaSL program, and what it makes the program see of nodes (PBS-X-12).
 
 use crate::source;
-use muster_basl::{Amount, Amounts, Node, Server, Snapshot, config::Config};
+use muster_basl::{Amount, Amounts, Fault, Node, Server, Snapshot, config::Config};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// The configuration in force, with the answers that are asked for only once.
@@ -23,7 +23,7 @@ impl Monitored {
         let Some(file) = file else { return Ok(Self::default()) };
         let text = source::read(&file).map_err(|error| vec![error])?;
         let config = Config::parse(&file.display().to_string(), &text);
-        let config = config.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let config = config.map_err(|faults| faults.iter().map(Fault::located).collect::<Vec<_>>())?;
         Ok(Self { file: Some((file, source::sha256(&text))), config, known: BTreeMap::new() })
     }
 

@@ -245,7 +245,7 @@ fn programs_with_mistakes_are_refused() {
     };
     let mistakes = open("basl:p.basl");
     assert_eq!(mistakes.len(), 2, "{mistakes:?}");
-    assert!(mistakes[0].contains("p.basl:3: ") && mistakes[0].ends_with("(token 'nobody')"), "{mistakes:?}");
+    assert!(mistakes[0].contains("p.basl:3: column 7: ") && mistakes[0].ends_with("(token 'nobody')"), "{mistakes:?}");
     assert!(open("basl:missing")[0].contains("missing: No such file"), "{:?}", open("basl:missing"));
     assert!(open("basl:.")[0].ends_with("it is no regular file"));
 }

@@ -151,8 +151,8 @@ pub fn of_launch(order: &LaunchOrder) -> BTreeMap<String, String> {
         set("PBS_ARRAY_INDEX", index.to_string());
         set("PBS_ARRAY_ID", array.to_string());
     }
-    if let Some(account) = &order.account {
-        set("PBS_ACCOUNT", account.clone());
+    if let Some(account) = given("PBS_ACCOUNT").or_else(|| order.account.clone()) {
+        set("PBS_ACCOUNT", account);
     }
     if let Some(seconds) = order.walltime_seconds {
         set("PBS_WALLTIME", seconds.to_string());

@@ -46,6 +46,8 @@ pub struct Submitted<'a> {
     pub is_interactive: bool,
     /// `-q`.
     pub queue: Option<&'a str>,
+    /// `-A`, if the job has a project beside it, which is its account here.
+    pub account: Option<&'a str>,
     /// The text of the job's [`ChunkPlan`](chunks::ChunkPlan).
     pub chunks: String,
     /// The limits of its processes, as [`LIMITS`] has them.
@@ -88,6 +90,9 @@ pub fn of_submission(submitted: &Submitted<'_>, warnings: &mut Vec<String>) -> B
     set("PBS_SERVER", &rules.server);
     if let Some(queue) = submitted.queue {
         set("PBS_O_QUEUE", queue);
+    }
+    if let Some(account) = submitted.account {
+        set("PBS_ACCOUNT", account);
     }
     set("PBS_ENVIRONMENT", if submitted.is_interactive { "PBS_INTERACTIVE" } else { "PBS_BATCH" });
     set(chunks::VARIABLE, &submitted.chunks);

@@ -1,5 +1,5 @@
-//! `max_run`: limits on the running jobs of all, of each user, of each group, and of single users and groups. Those of groups and
-//! of single users are kept as attributes, which only policies of PBS follow.
+//! `max_run`: limits on the running jobs of all, of each user, group and project, and of single ones. Those of groups, of projects
+//! and of single users are kept as attributes, which only policies of PBS follow.
 
 use super::{
     command::Change,
@@ -20,12 +20,15 @@ const EACH_GROUP: &str = "pbs.max_group_run";
 const OF_USER: &str = "pbs.max_run.u:";
 /// The same for single groups.
 const OF_GROUP: &str = "pbs.max_run.g:";
+/// The same for projects: single ones, and each one under its own word.
+const OF_PROJECT: &str = "pbs.max_run.p:";
 
-/// The limits of single users and groups, as a setting.
+/// The limits of single users and groups and of projects, as a setting.
 pub(super) fn settings(attributes: &Attributes) -> Option<Setting> {
     let users = kept(attributes, OF_USER).into_iter().map(|(user, most)| format!("[u:{user}={most}]"));
     let groups = kept(attributes, OF_GROUP).into_iter().map(|(group, most)| format!("[g:{group}={most}]"));
-    let all: Vec<String> = users.chain(groups).collect();
+    let projects = kept(attributes, OF_PROJECT).into_iter().map(|(project, most)| format!("[p:{project}={most}]"));
+    let all: Vec<String> = users.chain(groups).chain(projects).collect();
     (!all.is_empty()).then(|| Setting::list("max_run", all))
 }
 
@@ -48,7 +51,7 @@ fn keep(attributes: &mut Attributes, name: &str, most: Option<u32>) {
 
 fn keep_others(attributes: &mut Attributes, limits: &Limits) {
     keep(attributes, EACH_GROUP, limits.each_group);
-    for (beginning, all) in [(OF_USER, &limits.users), (OF_GROUP, &limits.groups)] {
+    for (beginning, all) in [(OF_USER, &limits.users), (OF_GROUP, &limits.groups), (OF_PROJECT, &limits.projects)] {
         attributes.retain(|name, _| !name.starts_with(beginning));
         attributes.extend(all.iter().map(|(name, most)| (format!("{beginning}{name}"), most.to_string())));
     }
@@ -62,6 +65,7 @@ pub(super) fn set_of_queue(queue: &mut QueueSpec, change: &Change) -> Result<(),
         each_group: number(&queue.attributes, EACH_GROUP),
         users: kept(&queue.attributes, OF_USER),
         groups: kept(&queue.attributes, OF_GROUP),
+        projects: kept(&queue.attributes, OF_PROJECT),
     };
     let limits = change_limits(present, change)?;
     (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
@@ -83,6 +87,7 @@ pub(super) fn set_of_server(attributes: &mut Attributes, change: &Change) -> Res
         each_group: number(attributes, EACH_GROUP),
         users: kept(attributes, OF_USER),
         groups: kept(attributes, OF_GROUP),
+        projects: kept(attributes, OF_PROJECT),
     };
     keep_all(attributes, &change_limits(present, change)?);
     Ok(())

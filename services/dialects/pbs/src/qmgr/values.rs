@@ -158,8 +158,11 @@ fn is_user(name: &str) -> bool {
     !name.is_empty() && name != "*" && name.len() <= MOST_USER_BYTES && name.chars().all(fits)
 }
 
+/// The name in limits for each user, group or project.
+pub const EACH_ONE: &str = "PBS_GENERIC";
+
 /// A limit of PBS Pro, such as `[o:PBS_ALL=10]` for all, `[u:PBS_GENERIC=2]` for each user, `[g:PBS_GENERIC=5]` for each group,
-/// `[u:ann=3]` for a single user, and `[g:phys=4]` for a single group.
+/// `[p:PBS_GENERIC=6]` for each project, and `[u:ann=3]`, `[g:phys=4]` and `[p:climate=5]` for a single one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// The number for all.
@@ -172,12 +175,19 @@ pub(super) struct Limits {
     pub users: BTreeMap<String, u32>,
     /// The numbers for single groups.
     pub groups: BTreeMap<String, u32>,
+    /// The numbers for single projects, and for each one under the name [`EACH_ONE`].
+    pub projects: BTreeMap<String, u32>,
 }
 
 impl Limits {
     /// Whether nothing but the jobs of all users together is limited.
     pub fn is_of_all(&self) -> bool {
-        self.each_user.is_none() && self.each_group.is_none() && self.users.is_empty() && self.groups.is_empty()
+        let is_empty = BTreeMap::is_empty;
+        self.each_user.is_none()
+            && self.each_group.is_none()
+            && is_empty(&self.users)
+            && is_empty(&self.groups)
+            && is_empty(&self.projects)
     }
 }
 
@@ -194,13 +204,12 @@ pub(super) fn limits(value: &str) -> Result<Limits, Problem> {
             "o:PBS_ALL" => limits.all = Some(number),
             "u:PBS_GENERIC" => limits.each_user = Some(number),
             "g:PBS_GENERIC" => limits.each_group = Some(number),
+            "p:PBS_GENERIC" => drop(limits.projects.insert(EACH_ONE.to_owned(), number)),
             who => match who.split_once(':').filter(|(_, name)| is_user(name) && !name.starts_with("PBS_")) {
                 Some(("u", name)) => drop(limits.users.insert(name.to_owned(), number)),
                 Some(("g", name)) => drop(limits.groups.insert(name.to_owned(), number)),
-                _ => {
-                    let why = "the limits of projects are limits of accounts";
-                    return Err(Problem(format!("`{}` is not supported: {why}", shown(entry))));
-                }
+                Some(("p", name)) => drop(limits.projects.insert(name.to_owned(), number)),
+                _ => return Err(wrong(entry, "o:PBS_ALL, or u:, g: or p: with a name or PBS_GENERIC")),
             },
         }
     }
@@ -230,5 +239,6 @@ pub(super) fn change_limits(present: Limits, change: &Change) -> Result<Limits, 
         each_group: one(present.each_group, named.each_group),
         users: several(present.users, named.users),
         groups: several(present.groups, named.groups),
+        projects: several(present.projects, named.projects),
     })
 }

@@ -2,13 +2,11 @@
 
 use super::operands::ids;
 use crate::{
-    attributes::Attributes,
     getopt,
     job_id::PbsJobId,
     refusal::Refusal,
-    submit::{self, Reading, Rules, Settings},
+    submit::{self, Changed, Present, Reading, Rules, Settings},
 };
-use muster_schemas::event::JobChange;
 
 /// The letters of `qalter`: those of `qsub` that change a job that is there.
 const LETTERS: &str = "a:A:c:e:h:j:k:l:m:M:N:o:p:P:r:R:S:t:u:v:W:";
@@ -42,10 +40,10 @@ pub fn alteration(words: &[String], reading: &Reading<'_>) -> Result<Alteration,
     Ok(Alteration { settings, letters, holds, jobs: ids(&read.all_operands())? })
 }
 
-/// The change of a job with these attributes. Holds are no part of it: they are set and released.
+/// The change of a job. Holds are no part of it: they are set and released.
 ///
 /// # Errors
 /// An option that cannot be changed, or a size that cannot be read.
-pub fn change(alteration: &Alteration, attributes: Attributes<'_>, rules: &Rules) -> Result<JobChange, Refusal> {
-    submit::change(&alteration.settings, &alteration.letters, attributes, rules)
+pub fn change(alteration: &Alteration, present: &Present<'_>, rules: &Rules) -> Result<Changed, Refusal> {
+    submit::change(&alteration.settings, &alteration.letters, present, rules)
 }

@@ -67,6 +67,10 @@ pub fn is_selected(job: &Status, request: &SelectRequest) -> bool {
         && request.destination.as_ref().is_none_or(in_queue)
         && request.priority.as_ref().is_none_or(in_priority)
         && request.begin.as_ref().is_none_or(at_time)
+        && request
+            .times
+            .iter()
+            .all(|(name, relation, wanted)| job.time(name).is_some_and(|at| holds(*relation, at, *wanted)))
         && request.rerunnable.is_none_or(|wanted| (text("Rerunable") == "True") == wanted)
         && request.holds.as_ref().is_none_or(|wanted| wanted.chars().all(|hold| text("Hold_Types").contains(hold)))
         && request.resources.iter().all(|comparison| compares(job, comparison))

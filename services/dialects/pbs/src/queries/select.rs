@@ -39,6 +39,8 @@ pub struct SelectRequest {
     pub rerunnable: Option<bool>,
     /// States, by letter (`-s`); empty for all.
     pub states: String,
+    /// Other times (`-t`), each the name of an attribute with its relation.
+    pub times: Vec<(&'static str, Relation, Timestamp)>,
     /// Users (`-u`).
     pub users: Vec<String>,
     /// Jobs that are over, too (`-x`, `-H`).
@@ -107,10 +109,26 @@ fn take(request: &mut SelectRequest, letter: char, value: &str, now: &Zoned) -> 
             let names = split(value, ',').into_iter().map(|user| user.trim().split('@').next().unwrap_or_default());
             request.users = names.filter(|user| !user.is_empty()).map(str::to_owned).collect();
         }
-        'c' | 't' => return Err(Refusal::unsupported(&option, "jobs are not selected by it")),
+        't' => match time(value, now) {
+            Some(time) => request.times.push(time),
+            None => return wrong("expected such as q.gt.date_time, with one of a c e m q s before the relation"),
+        },
+        'c' => return Err(Refusal::unsupported(&option, "jobs are not selected by it")),
         _ => {}
     }
     Ok(())
+}
+
+/// The times of `-t`, by letter, with the attributes that have them.
+const TIMES: [(char, &str); 6] =
+    [('a', "Execution_Time"), ('c', "ctime"), ('e', "etime"), ('m', "mtime"), ('q', "qtime"), ('s', "stime")];
+
+/// `q.gt.11200800`: which time, the relation and the date.
+fn time(text: &str, now: &Zoned) -> Option<(&'static str, Relation, Timestamp)> {
+    let letter = text.chars().next()?;
+    let (_, attribute) = TIMES.iter().find(|(known, _)| *known == letter)?;
+    let (relation, date) = relation(&text[letter.len_utf8()..]);
+    Some((attribute, relation, parse_date_time(date, now)?))
 }
 
 /// The words of relations, between dots.

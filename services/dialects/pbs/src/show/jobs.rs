@@ -183,7 +183,11 @@ impl<'a> Job<'a> {
         self.status.set("job_state", state.to_string());
         self.status.set("queue", self.view.queue.clone());
         self.status.set("server", self.sources.server);
-        self.status.set_if("Account_Name", self.view.account.clone());
+        match self.kept(names::PROJECT) {
+            // The project is the account here.
+            Some(_) => self.status.set_if("Account_Name", self.kept(names::ACCOUNT)),
+            None => self.status.set_if("Account_Name", self.view.account.clone()),
+        }
         self.status.set("Checkpoint", self.kept(names::CHECKPOINT).unwrap_or("u"));
         self.status.set_time("ctime", Some(self.view.submitted));
         self.status.set_if("depend", self.kept(names::DEPEND));
@@ -374,7 +378,9 @@ impl<'a> Job<'a> {
             return format!("Job was sent for execution on ({})", self.view.nodes.join("+"));
         }
         let ended = self.view.outcome.as_ref().map(ToString::to_string);
-        let why = self.view.reason.as_ref().map(|reason| reason.text.clone());
+        let standing = self.view.comment.as_ref().filter(|comment| comment.until > self.sources.now);
+        let why = standing.map(|comment| comment.text.clone());
+        let why = why.or_else(|| self.view.reason.as_ref().map(|reason| reason.text.clone()));
         let held = (!self.view.holds.is_empty()).then(|| WaitReason::Held(self.view.holds).to_string());
         let why = ended.or(why).or(held).unwrap_or_else(|| "it waits for resources".to_owned());
         format!("Not Running: {why}")

@@ -89,6 +89,7 @@ pub fn lower(
         all_variables: settings.all_variables,
         is_interactive: settings.interactive,
         queue: settings.queue.as_deref(),
+        account: settings.account.as_deref().filter(|_| settings.project.is_some()),
         chunks: size.plan.to_string(),
         limits: if size.limits.is_empty() { None } else { Some(size.limits.to_string()) },
     };
@@ -99,12 +100,13 @@ pub fn lower(
         working_directory: directory(settings, caller),
         environment,
         umask: Some(settings.umask.unwrap_or(DEFAULT_UMASK)),
-        notifications: notifications(settings, caller),
+        notifications: notifications(settings, &caller.user),
         requeue: RequeuePolicy { on_node_lost: settings.rerunnable.unwrap_or(true), ..RequeuePolicy::default() },
         attributes: attributes(settings, &size, caller, rules),
         dialect: Some(NAME.to_owned()),
         copies: copies(settings),
         cancelled_if_never_met: true,
+        group: settings.group.clone(),
         components: vec![component(settings, size, launch, now)],
         ..JobSpec::default()
     };
@@ -117,9 +119,9 @@ fn refuse_others(settings: &Settings, caller: &Caller, rules: &Rules) -> Result<
     if let Some(user) = settings.user.as_ref().filter(|user| **user != caller.user) {
         return Err(Refusal::unsupported(&format!("-u {user}"), "jobs are submitted for their submitter only"));
     }
-    if let Some(group) = settings.group.as_ref().filter(|group| **group != caller.group) {
-        let why = "jobs run with their submitter's group; newgrp changes it before qsub";
-        return Err(Refusal::unsupported(&format!("-W group_list={group}"), why));
+    if let Some(group) = settings.group.as_ref().filter(|group| !caller.groups.contains(group)) {
+        let why = format!("user {} is not in this group", caller.user);
+        return Err(Refusal::value("-W group_list", group, why));
     }
     if let Some(server) = settings.server.as_ref().filter(|server| !rules.is_server(server)) {
         let why = format!("jobs are submitted to {} only", rules.server);
@@ -132,7 +134,7 @@ fn component(settings: &Settings, size: Size, launch: Launch, now: &Zoned) -> Co
     let is_ahead = |begin: &Timestamp| begin.0 > now.timestamp().as_microsecond();
     Component {
         queue: settings.queue.clone(),
-        account: settings.account.clone().or_else(|| settings.project.clone()),
+        account: settings.charged_account().cloned(),
         class: size.class,
         priority: settings.priority,
         begin: settings.begin.filter(is_ahead),
@@ -195,7 +197,7 @@ fn directory(settings: &Settings, caller: &Caller) -> String {
 }
 
 /// Mail is sent if its occasions are named.
-fn notifications(settings: &Settings, caller: &Caller) -> Vec<Notification> {
+pub(super) fn notifications(settings: &Settings, owner: &str) -> Vec<Notification> {
     let Some(MailPoints { abort, begin, end, each_task }) = settings.mail else { return Vec::new() };
     let points = [(begin, Occasion::Started), (end, Occasion::Ended), (abort, Occasion::Failed)];
     let mut on: Vec<Occasion> = points.into_iter().filter(|(is_on, _)| *is_on).map(|(_, point)| point).collect();
@@ -203,7 +205,7 @@ fn notifications(settings: &Settings, caller: &Caller) -> Vec<Notification> {
         return Vec::new();
     }
     on.extend(each_task.then_some(Occasion::EachTask));
-    let owner = [caller.user.clone()];
+    let owner = [owner.to_owned()];
     let to = if settings.mail_to.is_empty() { &owner[..] } else { &settings.mail_to[..] };
     let sink = |address: &String| Sink::Mail(address.clone());
     to.iter().map(|address| Notification { on: on.clone(), sink: sink(address), spares_cancelled: false }).collect()

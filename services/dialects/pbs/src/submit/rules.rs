@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 pub struct Caller {
     /// Its user's login name.
     pub user: String,
-    /// Its user's group.
-    pub group: String,
+    /// The groups of its user, by name.
+    pub groups: Vec<String>,
     /// Its user's home folder, absolute; empty if unknown.
     pub home: String,
     /// Its user's login shell; empty if unknown.
@@ -30,7 +30,7 @@ impl Default for Caller {
     fn default() -> Self {
         Self {
             user: String::new(),
-            group: String::new(),
+            groups: Vec::new(),
             home: String::new(),
             shell: String::new(),
             directory: "/".to_owned(),

@@ -210,6 +210,11 @@ impl Settings {
         self.take_requests(requests)
     }
 
+    /// The account of the job: its project, else its account. Limits of projects count it (PBS-Q-02).
+    pub(super) fn charged_account(&self) -> Option<&String> {
+        self.project.as_ref().or(self.account.as_ref())
+    }
+
     /// Requests of a later source replace those of the same name, and its size replaces another kind of size.
     pub(super) fn take_requests(&mut self, requests: Vec<Resource>) -> Result<(), Refusal> {
         let is_size = |request: &&Resource| SIZES.contains(&request.name.as_str());
@@ -501,7 +506,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-fn join(text: &str) -> Option<Join> {
+pub(super) fn join(text: &str) -> Option<Join> {
     match text {
         "oe" => Some(Join::ToOutput),
         "eo" => Some(Join::ToError),
@@ -510,7 +515,7 @@ fn join(text: &str) -> Option<Join> {
     }
 }
 
-fn keep(text: &str) -> Option<Keep> {
+pub(super) fn keep(text: &str) -> Option<Keep> {
     if text == "n" {
         return Some(Keep::default());
     }
@@ -518,7 +523,7 @@ fn keep(text: &str) -> Option<Keep> {
     is_known.then(|| Keep { output: text.contains('o'), error: text.contains('e'), direct: text.contains('d') })
 }
 
-fn mail_points(text: &str) -> Option<MailPoints> {
+pub(super) fn mail_points(text: &str) -> Option<MailPoints> {
     if matches!(text, "n" | "p") {
         return Some(MailPoints::default());
     }
@@ -532,7 +537,7 @@ fn mail_points(text: &str) -> Option<MailPoints> {
 }
 
 /// The addresses of `-M`.
-fn addresses(option: &str, text: &str) -> Result<Vec<String>, Refusal> {
+pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<String>, Refusal> {
     let mut addresses = Vec::new();
     for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
         if address.starts_with('-') || address.contains(|c: char| c.is_whitespace() || c.is_control()) {

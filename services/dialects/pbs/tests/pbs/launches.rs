@@ -47,6 +47,7 @@ fn order(line: &str, nodes: &[(&str, u32)]) -> LaunchOrder {
         kill_grace_seconds: 10,
         trace: TraceContext::default(),
         access: None,
+        group: None,
         dialect: Some("pbs".into()),
     }
 }

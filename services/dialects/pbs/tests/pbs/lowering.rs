@@ -37,6 +37,26 @@ fn a_job_has_what_its_options_say() {
     assert_eq!(spec.attributes["pbs.depend"], "afterok:5:6");
 }
 
+/// PBS-Q-02: a job runs with a group of its submitter, of which its nodes make sure again.
+#[test]
+fn a_job_has_a_group_of_its_submitter() {
+    assert_eq!(spec("").group, None);
+    assert_eq!(spec("-W group_list=phys").group.as_deref(), Some("phys"));
+    assert_eq!(spec("-W group_list=wheel@elsewhere,phys").group.as_deref(), Some("phys"));
+    assert_eq!(spec("-W group_list=phys").attributes["pbs.group_list"], "phys");
+}
+
+/// PBS-Q-02: limits of projects count accounts, so the project of a job is its account, whatever `-A` says; jobs see what `-A`
+/// says all the same.
+#[test]
+fn the_project_of_a_job_is_its_account() {
+    let both = spec("-A phys -P ice");
+    assert_eq!(both.components[0].account.as_deref(), Some("ice"));
+    assert_eq!((&*both.attributes["pbs.Account_Name"], &*both.attributes["pbs.project"]), ("phys", "ice"));
+    assert_eq!(both.environment["PBS_ACCOUNT"], "phys");
+    assert_eq!(spec("-A phys").environment.get("PBS_ACCOUNT"), None, "its account is told at its launch");
+}
+
 #[test]
 fn a_job_without_options_has_the_familys_defaults() {
     let spec = spec("");

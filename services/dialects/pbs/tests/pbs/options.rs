@@ -172,10 +172,7 @@ fn values_that_cannot_be_read_name_option_and_word() {
         ("-I -J 0-3", "an interactive job cannot be an array"),
         ("-J 0-3 -r n", "the tasks of an array are rerunnable: -r n cannot be given"),
         ("-u bob", "-u bob is not supported: jobs are submitted for their submitter only"),
-        (
-            "-W group_list=wheel",
-            "-W group_list=wheel is not supported: jobs run with their submitter's group; newgrp changes it before qsub",
-        ),
+        ("-W group_list=wheel", "illegal -W group_list value: `wheel`: user ann is not in this group"),
         ("-q @elsewhere", "-q @elsewhere is not supported: jobs are submitted to pbs1 only"),
     ] {
         assert_eq!(refused(line), message, "{line}");

@@ -310,8 +310,9 @@ fn what_cannot_be_honoured_is_refused_by_name() {
             "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
         ),
         (
-            "set queue long max_run = [p:phys=3]",
-            "long: max_run: `[p:phys=3]` is not supported: the limits of projects are limits of accounts; nothing was changed",
+            "set queue long max_run = [x:phys=3]",
+            "long: max_run: illegal value `[x:phys=3]`: expected o:PBS_ALL, or u:, g: or p: with a name or PBS_GENERIC; \
+             nothing was changed",
         ),
         (
             "set queue long max_queued = [u:ann=3]",
@@ -539,7 +540,7 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     assert!(!difference(&made, &after(&["set queue r queue_type = e"], &made)).1);
 }
 
-/// PBS-Q-02: `max_run` limits all, each user, each group and single users and groups, of the server and of a queue; what `print` shows sets
+/// PBS-Q-02: `max_run` limits all, each user, group and project and single ones, of the server and of a queue; what `print` shows sets
 /// the same.
 #[test]
 fn running_jobs_of_single_users_are_limited() {
@@ -548,6 +549,8 @@ fn running_jobs_of_single_users_are_limited() {
             "set queue long max_run = \"[o:PBS_ALL=9],[g:PBS_GENERIC=4],[u:ann=3]\"",
             "set queue long max_run += \"[u:j.doe=2],[u:ann=1],[g:phys=3],[g:chem=5]\"",
             "set queue long max_run -= [g:chem=0]",
+            "set queue long max_run += \"[p:PBS_GENERIC=8],[p:ice=2],[p:sea=1]\"",
+            "set queue long max_run -= [p:sea=1]",
             "set server max_run = \"[u:PBS_GENERIC=7],[u:bob=0]\"",
         ],
         &cluster(),
@@ -562,6 +565,8 @@ fn running_jobs_of_single_users_are_limited() {
     let kept = [
         ("pbs.max_group_run", "4"),
         ("pbs.max_run.g:phys", "3"),
+        ("pbs.max_run.p:PBS_GENERIC", "8"),
+        ("pbs.max_run.p:ice", "2"),
         ("pbs.max_run.u:ann", "1"),
         ("pbs.max_run.u:j.doe", "2"),
     ];
@@ -572,7 +577,7 @@ fn running_jobs_of_single_users_are_limited() {
     let again = printed.lines().filter(|line| line.starts_with("set ")).collect::<Vec<_>>();
     assert_eq!(&after(&again, &made).queues, &made.queues, "{printed}");
     let less = after(&["set queue long max_run -= [u:ann=0]", "unset server max_run"], &made);
-    assert_eq!(of(&less.queues[1].attributes).len(), 3);
+    assert_eq!(of(&less.queues[1].attributes).len(), 5);
     assert_eq!(of(&less.settings.attributes), []);
     assert_eq!(of(&after(&["unset queue long max_run"], &made).queues[1].attributes), []);
 }

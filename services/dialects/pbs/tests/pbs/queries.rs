@@ -2,16 +2,19 @@
 
 use crate::support::{detail, now, rules, sources, submission, view, words};
 use muster_pbs::{
-    attributes::Attributes,
     flavour::Flavour::{self, PbsPro, Torque},
     queries::{
         self, Destination, Format, Mode, Operand, Signal, StatRequest, Switch, pbsdsh, qdel, qhold, qmove, qmsg,
         qorder, qrerun, qrun, qselect, qsig, run_nodes, switched,
     },
     show::{Units, of_detail},
-    submit::Reading,
+    submit::{Present, Reading},
 };
-use muster_schemas::{JobId, job::Holds, resources::Relation};
+use muster_schemas::{
+    JobId,
+    job::{Holds, JobSpec, Notification, Occasion, Sink},
+    resources::Relation,
+};
 use proptest::prelude::*;
 
 fn stat(line: &str, flavour: Flavour) -> StatRequest {
@@ -113,6 +116,12 @@ fn qselect_compares() {
     ];
     assert_eq!(relations, expected);
     assert_eq!(request.begin.map(|(relation, _)| relation), Some(Relation::Less));
+    let times = qselect(&words("-t q.gt.202611200800 -t s.le.202611201200 -tc202611200000"), &now()).unwrap().times;
+    let times: Vec<(&str, Relation)> = times.iter().map(|(name, relation, _)| (*name, *relation)).collect();
+    assert_eq!(times, [("qtime", Relation::Greater), ("stime", Relation::LessOrEqual), ("ctime", Relation::Equal)]);
+    for line in ["-t 202611200800", "-t x.gt.202611200800", "-t q.gt.soon", "-t ''"] {
+        assert!(qselect(&words(line), &now()).is_err(), "{line}");
+    }
     for line in ["-s Y", "-p x", "-l mem", "-l =1", "-r x", "-h z", "-a soon", "word", "-q a@b@c"] {
         assert!(qselect(&words(line), &now()).is_err(), "{line}");
     }
@@ -148,7 +157,9 @@ fn qalter_changes_what_it_names_and_keeps_the_rest() {
     let change = |job: &str, line: &str| {
         let spec = submission(job).unwrap().spec;
         let read = queries::alteration(&words(&format!("{line} 1")), &reading)?;
-        queries::change(&read, Attributes(&spec.attributes), &rules())
+        let present =
+            Present { spec: &spec, owner: "ann", directory: "/tmp/now", is_folder: |path| path == "/tmp/now/logs" };
+        queries::change(&read, &present, &rules()).map(|changed| changed.change)
     };
     let job = "-l select=2:ncpus=4:mem=1gb:note=a,walltime=1:00:00 -l place=scatter";
     let walltime = change(job, "-l walltime=2:00:00").unwrap();
@@ -168,14 +179,82 @@ fn qalter_changes_what_it_names_and_keeps_the_rest() {
     assert_eq!(sized.attributes["pbs.Resource_List.mem"], "", "what the new size lacks is taken away");
     let way = change("-l ncpus=2,mem=1gb", "-l mem=4gb").unwrap().alternatives.unwrap().remove(0);
     assert_eq!((way.requests[0].cpus_per_task, way.requests[0].memory.unwrap().bytes), (2, 4 << 30));
+    // The project is the account, also beside another one.
+    assert_eq!(change("-A phys", "-P ice").unwrap().account.as_deref(), Some("ice"));
+    assert_eq!(change("-A phys", "-A chem").unwrap().account.as_deref(), Some("chem"));
+    let of_project = change("-P ice", "-A chem").unwrap();
+    assert_eq!((of_project.account, &*of_project.attributes["pbs.Account_Name"]), (None, "chem"));
     for (line, message) in [
-        ("-o out", "-o is not supported: output files cannot be changed after submission"),
-        ("-m n", "-m is not supported: mail cannot be changed after submission"),
+        ("-S /bin/sh", "-S is not supported: the shell cannot be changed after submission"),
+        ("-W Shell_Path_List=/bin/sh", "-S is not supported: the shell cannot be changed after submission"),
+        ("-v A=1", "-v is not supported: variables cannot be changed after submission"),
+        ("-u bob", "-u is not supported: the user cannot be changed after submission"),
+        ("-W group_list=staff", "-W group_list is not supported: it cannot be changed after submission"),
         ("-W umask=022", "-W umask is not supported: it cannot be changed after submission"),
         ("-l ncpus=x", "illegal -l value: `ncpus=x`: expected a number up to 1000000"),
     ] {
         assert_eq!(change("", line).unwrap_err().to_string(), message, "{line}");
     }
+}
+
+/// PBS-C-09: mails and output files of a job that is there; what is not named stays as it was submitted.
+#[test]
+fn qalter_changes_mails_and_output_files() {
+    let now = now();
+    let reading = Reading { now: &now, flavour: Flavour::PbsPro, array_limit: 100 };
+    let alter = |spec: &JobSpec, line: &str| {
+        let read = queries::alteration(&words(&format!("{line} 1")), &reading)?;
+        let present = Present { spec, owner: "ann", directory: "/tmp/now", is_folder: |path| path == "/tmp/now/logs" };
+        queries::change(&read, &present, &rules())
+    };
+    let of = |job: &str, line: &str| alter(&submission(job).unwrap().spec, line).unwrap().change;
+    let files = |job: &str, line: &str| {
+        let output = of(job, line).output.unwrap();
+        (output.stdout.unwrap_or_default(), output.stderr)
+    };
+    let here = |name: &str| format!("/data/run 1/{name}");
+    for (job, line, stdout, stderr) in [
+        ("", "-o out", "/tmp/now/out".to_owned(), Some(here("%x.e%A"))),
+        ("-e err", "-W Output_Path=/x/o", "/x/o".to_owned(), Some(here("err"))),
+        ("-o out", "-j oe", here("out"), None),
+        ("-j oe", "-j n", here("%x.o%A"), Some(here("%x.e%A"))),
+        ("-o a -e b", "-j eo", here("b"), None),
+        ("", "-k oe", "/home/ann/%x.o%A".to_owned(), Some("/home/ann/%x.e%A".to_owned())),
+        ("-J 0-3", "-o logs", "/tmp/now/logs/%x.o%A.%a".to_owned(), Some(here("%x.e%A.%a"))),
+        ("", "-o login1:/x/$PBS_JOBID", "/x/%A.pbs1".to_owned(), Some(here("%x.e%A"))),
+    ] {
+        let (out, err) = files(job, line);
+        assert_eq!((out, err), (stdout, stderr), "qsub {job}; qalter {line}");
+    }
+    // A second change begins where the first one ended.
+    let mut spec = submission("-e err").unwrap().spec;
+    let first = alter(&spec, "-o 'it is'").unwrap().change;
+    spec.attributes.extend(first.attributes);
+    let output = alter(&spec, "-k e").unwrap().change.output.unwrap();
+    assert_eq!(
+        (output.stdout.as_deref(), output.stderr.as_deref()),
+        (Some("/tmp/now/it is"), Some("/home/ann/%x.e%A"))
+    );
+    let elsewhere = alter(&spec, "-o far.example.org:/x/out").unwrap();
+    assert!(elsewhere.warnings[0].contains("the host of -o has no effect"), "{:?}", elsewhere.warnings);
+    let mails = |job: &str, line: &str| {
+        let mails = of(job, line).mails.unwrap();
+        let one = |mail: &Notification| match &mail.sink {
+            Sink::Mail(address) => (address.clone(), mail.on.clone()),
+            Sink::Exec(_) => panic!("no program"),
+        };
+        mails.iter().map(one).collect::<Vec<_>>()
+    };
+    let ends = || vec![Occasion::Ended];
+    assert_eq!(mails("", "-m e"), [("ann".to_owned(), ends())]);
+    assert_eq!(mails("-m e", "-M bob,eve"), [("bob".to_owned(), ends()), ("eve".to_owned(), ends())]);
+    assert_eq!(mails("-m ab -M bob", "-m e"), [("bob".to_owned(), ends())]);
+    assert_eq!(mails("-m abe", "-W Mail_Points=n"), []);
+    assert_eq!(of("-m e", "-m n").attributes["pbs.Mail_Points"], "n");
+    assert_eq!((of("-m e", "-N x").mails, of("-m e", "-N x").output), (None, None), "they stay");
+    assert!(alter(&submission("-I").unwrap().spec, "-o x").unwrap_err().to_string().contains("interactive"));
+    let other = JobSpec { dialect: Some("slurm".into()), ..submission("").unwrap().spec };
+    assert!(alter(&other, "-j oe").unwrap_err().to_string().contains("other commands"));
 }
 
 #[test]
@@ -221,6 +300,8 @@ fn requests_mean_jobs() {
         "-r y",
         "-N test",
         "-h n",
+        "-t q.gt.202611200000",
+        "-t q.le.202612010000",
     ] {
         assert!(selected(line), "{line}");
     }
@@ -238,6 +319,8 @@ fn requests_mean_jobs() {
         "-J",
         "-a .gt.1200",
         "-A x",
+        "-t q.lt.202611200000",
+        "-t s.gt.202611200000",
     ] {
         assert!(!selected(line), "{line}");
     }

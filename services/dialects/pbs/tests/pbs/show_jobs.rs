@@ -245,13 +245,19 @@ fn a_job_that_is_over_has_an_exit_status() {
     }
 }
 
-/// PBS-L-06: the comment names the nodes and the time of the start.
+/// PBS-L-06: the comment names the nodes and the time of the start. PBS-P-15: that of a waiting job stands for its time.
 #[test]
 fn the_comment_of_a_job_says_what_became_of_it() {
     let comment = |job: &JobView| of_view(job, &sources(PbsPro)).get("comment").unwrap().to_owned();
     assert_eq!(comment(&running("11", 125, &["n1", "n2"])), "Job run at Fri Nov 20 at 08:17 on (n1+n2)");
     let waits = view(json!({ "reason": { "code": "resources", "text": "not enough free: cores", "job": null } }));
     assert_eq!(comment(&waits), "Not Running: not enough free: cores");
+    let with = |until| {
+        let told = json!({ "text": "the limit of ann", "until": until });
+        comment(&JobView { comment: serde_json::from_value(told).unwrap(), ..waits.clone() })
+    };
+    assert_eq!(with(ago(-1)), "Not Running: the limit of ann");
+    assert_eq!(with(ago(0)), "Not Running: not enough free: cores");
     let over = finished(json!({ "outcome": "cancelled", "exit_status": null, "detail": null }));
     assert_eq!(comment(&over), "Job run at Fri Nov 20 at 08:10 on (n1) and was deleted");
 }

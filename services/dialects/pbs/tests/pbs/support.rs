@@ -26,7 +26,7 @@ pub fn caller() -> Caller {
         [("HOME", "/home/ann"), ("PATH", "/bin:/opt/bin"), ("LANG", "C.UTF-8"), ("LOGNAME", "ann"), ("X", "1")];
     Caller {
         user: "ann".into(),
-        group: "staff".into(),
+        groups: vec!["staff".into(), "phys".into()],
         home: "/home/ann".into(),
         shell: "/bin/bash".into(),
         directory: "/data/run 1".into(),

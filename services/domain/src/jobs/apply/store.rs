@@ -55,12 +55,14 @@ impl State {
     /// Removes a job.
     fn remove_job(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
+        self.forget_comment(id);
         self.index.remove_job(&job);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.subtract(&self.accounts, &load);
         }
         if id.index.is_none() {
             self.altered.attributes.remove(&id);
+            self.altered.outputs.remove(&id);
         }
         for component in &job.components {
             self.shapes.give_back(&component.shape);

@@ -78,8 +78,15 @@ fn require_own(state: &State, task: &Job, change: &JobChange) -> Result<(), Refu
     let Some(index) = task.id.index else { return Ok(()) };
     let not_started =
         |text: &str| conflict(format!("task {index} of array {} has not started, and {text}", task.id.whole()));
-    if change.dependencies.is_some() || change.max_running.is_some() || !change.attributes.is_empty() {
-        return Err(not_started("its dependencies, its limit on running tasks and its attributes belong to all tasks"));
+    let is_of_all = change.dependencies.is_some()
+        || change.max_running.is_some()
+        || !change.attributes.is_empty()
+        || change.mails.is_some()
+        || change.output.is_some();
+    if is_of_all {
+        let what = "its dependencies, its limit on running tasks, its mails, its output files and its attributes belong \
+                    to all tasks";
+        return Err(not_started(what));
     }
     let queue =
         change.queue.as_deref().filter(|name| task.components.iter().any(|component| *component.queue != **name));
@@ -108,6 +115,8 @@ fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
     let reservation = change.reservation.as_deref().filter(|name| !name.is_empty());
     reservation.map_or(Ok(()), |name| validate::name("reservation", name))?;
     jobs::validate::attributes(&change.attributes)?;
+    change.mails.as_deref().map_or(Ok(()), jobs::validate::mails)?;
+    change.output.as_ref().map_or(Ok(()), jobs::validate::output)?;
     match change.deadline {
         Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
         _ => Ok(()),
@@ -128,6 +137,7 @@ fn fits_started_array(change: &JobChange) -> bool {
         requeue_on_node_lost: change.requeue_on_node_lost,
         attributes: change.attributes.clone(),
         component: change.component,
+        mails: change.mails.clone(),
         ..JobChange::default()
     };
     *change == fitting
@@ -187,12 +197,13 @@ fn changed_job(
         requeue_on_node_lost: change.requeue_on_node_lost,
         attributes: change.attributes.clone(),
         component: change.component,
+        mails: change.mails.clone(),
         ..JobChange::default()
     };
     if *change != running_only {
         return Err(conflict(format!(
-            "job {} no longer waits; only its name, walltime, priority, attributes and whether it is requeued can be \
-             changed",
+            "job {} no longer waits; only its name, walltime, priority, mails, attributes and whether it is requeued \
+             can be changed",
             job.id
         )));
     }
@@ -219,6 +230,9 @@ fn changed_waiting(
 ) -> Result<Vec<JobChange>, Refusal> {
     walltimes::decide::require_running(job, change)?;
     require_number(job, change.component)?;
+    if change.output.is_some() && job.components.len() > 1 {
+        return Err(invalid(format!("output: job {} has several components, each with its own files", job.id)));
+    }
     let is_entering = job.filters.as_ref().is_some_and(|filters| filters.entry != Entry::Entered);
     if is_entering && !is_beside_the_description(change) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
