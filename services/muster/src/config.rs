@@ -219,7 +219,7 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
 /// for a node, and does not know how long launches may take.
 fn leave_time_for_launch(configuration: &Configuration) -> Result<(), String> {
     let (cluster, executor) = (&configuration.cluster, &configuration.executor);
-    let count = [&executor.prolog, &executor.job_prolog].into_iter().flatten().count() as u32;
+    let count = u32::from(executor.prolog.is_some()) + u32::from(executor.job_prolog.is_some());
     let of_default = || cluster.name().map(|_| ClusterSettings::default().launch_timeout_seconds);
     let Some(launch) = cluster.launch_timeout_seconds().or_else(of_default) else { return Ok(()) };
     let seconds = executor.site_program_timeout_seconds;

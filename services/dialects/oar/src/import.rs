@@ -107,7 +107,7 @@ mod tests {
         assert!(!warnings.contains("SCHEDULER_TIMEOUT"), "it has its usual value: {warnings}");
     }
 
-    /// OAR-C-13: each key that the configuration has an equivalent for is taken over. A launch has time for its prolog.
+    /// OAR-C-13: each key that the configuration has an equivalent for is taken over.
     #[test]
     fn keys_with_an_equivalent_are_taken_over() {
         let conf = r#"
@@ -136,6 +136,7 @@ mod tests {
         let queue = "priority = 2\nwalltime_increases = { \"max_seconds\" = 7200, \"may_delay\" = [\"ann\", \"bob\"], \
                      \"step_seconds\" = 315360000 }\nattributes = { \"oar.deploy_host\" = \"front\" }\n";
         for part in [
+            // A launch has time for its prolog.
             "default_queue = \"default\"\nlaunch_timeout_seconds = 120\nreserved_nodes_wait_seconds = 120\n",
             "[energy]\nidle_seconds = 900\nkeep_awake = [\"cluster=paradent:10\", \"gpu=true,mem=64:2\"]\n\
              sleep_program = [\"/etc/oar/sleep\"]\nwake_program = [\"/etc/oar/wake\", \"--all\"]\n\

@@ -854,7 +854,8 @@ const EXECUTOR: Section = Section {
             Kind::Path,
             "",
             "The site's program before the command of a job, on the job's first node only, an absolute path. Its arguments are the \
-             job, its owner, a file with its nodes, and its walltime in seconds. If it fails, it is as with `prolog`.",
+             job, its owner, a file with its nodes, and its walltime in seconds. If it fails, the node is drained and the \
+             job ends here as on a lost node.",
         ),
         key(
             "job_epilog",

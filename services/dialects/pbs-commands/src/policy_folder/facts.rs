@@ -131,3 +131,31 @@ fn over_allocation(folder: &Path) -> Result<Vec<u32>, Vec<String>> {
     groups.dedup();
     Ok(groups)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    /// PBS-P-14: no program is asked that others can change, or that others can name.
+    #[test]
+    fn only_programs_in_good_hands_are_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, program) = (folder.path().join(CONFIG_FILE), folder.path().join("outages"));
+        fs::write(&config, "").unwrap();
+        fs::write(&program, "#!/bin/sh\necho other 01/01/2020 00:00-12:00 12/31/2199 elsewhere\n").unwrap();
+        let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let modes = [(folder.path(), 0o755), (config.as_path(), 0o644), (program.as_path(), 0o755)];
+        modes.iter().for_each(|(path, mode)| set_mode(path, *mode));
+        let facts = Facts::of_folder(folder.path());
+        let asked = || facts.outages_of(&program.display().to_string(), "alpha").map(drop);
+        assert_eq!(asked(), Ok(()));
+        for (path, mode) in modes {
+            set_mode(path, mode | 0o020);
+            let why = asked().unwrap_err();
+            assert!(why.contains("can write there"), "{}: {why}", path.display());
+            set_mode(path, mode);
+        }
+        assert_eq!(asked(), Ok(()));
+    }
+}

@@ -33,7 +33,8 @@ impl PolicyFolder {
         }
         for queue in &preset.batch_queues {
             let waiting = JobQuery {
-                queue: Some(queue.queue.clone()), // While scheduling is off, or its queue is stopped, a job without any hold counts as held.
+                queue: Some(queue.queue.clone()),
+                // While scheduling is off, or its queue is stopped, a job without any hold counts as held.
                 states: vec![JobState::Queued, JobState::Held],
                 ..JobQuery::default()
             };

@@ -186,7 +186,7 @@ impl Sacctmgr {
     /// # Errors
     /// A time or a flag that is none.
     pub fn period_end(&self, now: &Zoned) -> Result<Option<Timestamp>, Failure> {
-        let mut first = None;
+        let mut first_end: Option<Timestamp> = None;
         for (word, value) in &self.wanted {
             let value = value.trim_matches(['"', '\'']);
             let time = || {
@@ -194,10 +194,12 @@ impl Sacctmgr {
                 moment::parse_past(value, now).ok_or_else(invalid)
             };
             match OutageCondition::begun_by(word) {
-                Some(OutageCondition::Start) => drop(time()?),
+                Some(OutageCondition::Start) => {
+                    time()?;
+                }
                 Some(OutageCondition::End) => {
                     let end = time()?;
-                    first = Some(first.map_or(end, |first: Timestamp| first.min(end)));
+                    first_end = Some(first_end.map_or(end, |known| known.min(end)));
                 }
                 Some(OutageCondition::Flags) if !value.eq_ignore_ascii_case("open") => {
                     return Err(Failure::error(NAME, format_args!("Invalid condflag {value}")));
@@ -205,7 +207,7 @@ impl Sacctmgr {
                 Some(OutageCondition::Flags | OutageCondition::State) | None => {}
             }
         }
-        Ok(first)
+        Ok(first_end)
     }
 
     /// The lists of states of outages.
