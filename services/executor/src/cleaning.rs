@@ -4,7 +4,7 @@
 //! Files are removed with the rights of their owner, so that nothing can be removed that the owner could not remove.
 
 use crate::removal;
-use muster_schemas::JobId;
+use muster_schemas::{JobId, unfit::UnfitCause};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -34,7 +34,7 @@ impl Cleaning {
 /// Why a node is unfit on which a job is over, but not its processes.
 pub fn cannot_be_ended(job: Option<JobId>) -> String {
     let of = job.map_or_else(|| "a job".to_owned(), |job| format!("job {job}"));
-    format!("processes or control groups of {of} cannot be removed")
+    format!("{} of {of} cannot be removed", UnfitCause::Remains.words())
 }
 
 /// Removes what a user has left behind in these folders before a moment, and what the user's processes shared. This process must have the rights of that user. What cannot be removed is left; returns why, for the first.

@@ -1,6 +1,7 @@
 //! The events of a job under the names that OAR has for them (OAR-J-25).
 
 use muster_oar::show::jobs::Event;
+use muster_schemas::unfit::UnfitCause;
 use serde_json::Value;
 
 /// The signal of a checkpoint without another one: SIGUSR2.
@@ -78,13 +79,20 @@ fn end(data: &Value) -> &'static str {
     match word(&data["outcome"]) {
         "completed" | "failed" | "declared_finished" => "SWITCH_INTO_TERMINATE_STATE",
         "timed_out" => "WALLTIME",
-        "node_lost" if detail().contains("cannot be contained") => "CPUSET_ERROR",
-        "node_lost" if detail().contains("job prolog ") => "PROLOGUE_ERROR",
-        "node_lost" if detail().contains("suspend program ") => "SUSPEND_ERROR",
-        "node_lost" => "EXTERMINATE_JOB",
+        "node_lost" => lost(data["detail"].as_str().unwrap_or_default()),
         "launch_failed" if detail().contains("directory") => "WORKING_DIRECTORY",
         "launch_failed" if ["stdout", "stderr", "output"].iter().any(|word| detail().contains(word)) => "OUTPUT_FILES",
         _ => IN_ERROR,
+    }
+}
+
+/// The name of an end by a node that was lost: the node says why, after its name.
+fn lost(detail: &str) -> &'static str {
+    match detail.split_once(": ").and_then(|(_, why)| UnfitCause::of_reason(why)) {
+        Some(UnfitCause::Containment) => "CPUSET_ERROR",
+        Some(UnfitCause::JobProlog) => "PROLOGUE_ERROR",
+        Some(UnfitCause::SuspendProgram) => "SUSPEND_ERROR",
+        _ => "EXTERMINATE_JOB",
     }
 }
 
@@ -138,9 +146,11 @@ mod tests {
         assert_eq!(finished("cancelled", ""), "FRAG_JOB_REQUEST SWITCH_INTO_ERROR_STATE");
         assert_eq!(finished("timed_out", ""), "WALLTIME");
         assert_eq!(finished("failed", ""), "SWITCH_INTO_TERMINATE_STATE");
-        assert_eq!(finished("node_lost", "node1: the run cannot be contained: no space"), "CPUSET_ERROR");
-        assert_eq!(finished("node_lost", "node1: job prolog /x failed (exit status: 1)"), "PROLOGUE_ERROR");
-        assert_eq!(finished("node_lost", "node1: suspend program /x failed (exit status: 1)"), "SUSPEND_ERROR");
+        let unfit = |cause: UnfitCause| finished("node_lost", &format!("node1: {}: no space", cause.words()));
+        assert_eq!(unfit(UnfitCause::Containment), "CPUSET_ERROR");
+        assert_eq!(unfit(UnfitCause::JobProlog), "PROLOGUE_ERROR");
+        assert_eq!(unfit(UnfitCause::SuspendProgram), "SUSPEND_ERROR");
+        assert_eq!(finished("node_lost", "node1 was taken down: its run cannot be contained"), "EXTERMINATE_JOB");
         assert_eq!(finished("node_lost", "node1: its shim was killed"), "EXTERMINATE_JOB");
         assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);

@@ -107,8 +107,7 @@ mod tests {
         assert!(!warnings.contains("SCHEDULER_TIMEOUT"), "it has its usual value: {warnings}");
     }
 
-    /// OAR-E-03, OAR-E-06, OAR-E-07, OAR-G-13, OAR-G-16, OAR-J-18, OAR-S-07, OAR-T-50, OAR-T-60: each key that the configuration has
-    /// an equivalent for is taken over.
+    /// OAR-C-13: each key that the configuration has an equivalent for is taken over.
     #[test]
     fn keys_with_an_equivalent_are_taken_over() {
         let conf = r#"

@@ -167,9 +167,7 @@ fn is_ready(job: &Job) -> bool {
         let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
         filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
     };
-    job.is_staged_in()
-        && !job.is_copied_ahead()
-        && job.filters.as_deref().is_none_or(filters_open)
+    job.is_staged_in() && !job.is_copied_ahead() && job.filters.as_deref().is_none_or(filters_open)
 }
 
 /// The role of activation filters for a waiting job, if there is any.

@@ -211,7 +211,11 @@ mod tests {
             }
             assert_eq!(engine.user_usage, expected.users, "second {now}");
             most = most.max(expected.users.len());
-            starts.iter().enumerate().filter(|(_, start)| **start == now).for_each(|(at, _)| told.started(at, begins[at]));
+            starts
+                .iter()
+                .enumerate()
+                .filter(|(_, start)| **start == now)
+                .for_each(|(at, _)| told.started(at, begins[at]));
         }
         assert_eq!((has_ended.len(), most, engine.user_usage.len()), (60, 7, 0));
     }
