@@ -360,7 +360,8 @@ mod tests {
         let optional = r#"{ "name": "low", "priority": 3, "default_walltime_seconds": 60, "max_walltime_seconds": 90,
             "max_running_jobs": 1, "max_running_jobs_per_user": 1, "max_jobs": 1, "makes_way": { "by": "cancel" } }"#;
         let full: QueueSpec = serde_json::from_str(optional).expect("a queue");
-        let full = QueueSpec { route: Some(Route::default()), walltime_increases: Some(Default::default()), ..full };
+        let full =
+            QueueSpec { route: Some(Box::default()), walltime_increases: Some(WalltimeIncreases::default()), ..full };
         let base = ClusterConfig {
             queues: vec![full.clone(), QueueSpec { name: "other".into(), ..full }],
             ..ClusterConfig::default()
@@ -372,7 +373,7 @@ mod tests {
         let after = change.onto(base.clone());
         let plain =
             QueueSpec { name: "low".into(), priority: 3, max_walltime_seconds: Some(30), ..QueueSpec::default() };
-        assert_eq!(after.queues[0], QueueSpec { users: base.queues[0].users.clone(), ..plain });
+        assert_eq!(after.queues[0], plain);
         assert_eq!(after.queues[1], base.queues[1]);
     }
 }

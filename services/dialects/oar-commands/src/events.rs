@@ -86,9 +86,10 @@ fn end(data: &Value) -> &'static str {
     }
 }
 
-/// The name of an end by a node that was lost: the node says why, after its name.
+/// The name of an end by a node that was lost: the node says why, after its name. About one that was taken down an operator does.
 fn lost(detail: &str) -> &'static str {
-    match detail.split_once(": ").and_then(|(_, why)| UnfitCause::of_reason(why)) {
+    let told = detail.split_once(": ").filter(|(node, _)| !node.contains(' '));
+    match told.and_then(|(_, why)| UnfitCause::of_reason(why)) {
         Some(UnfitCause::Containment) => "CPUSET_ERROR",
         Some(UnfitCause::JobProlog) => "PROLOGUE_ERROR",
         Some(UnfitCause::SuspendProgram) => "SUSPEND_ERROR",
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(unfit(UnfitCause::Containment), "CPUSET_ERROR");
         assert_eq!(unfit(UnfitCause::JobProlog), "PROLOGUE_ERROR");
         assert_eq!(unfit(UnfitCause::SuspendProgram), "SUSPEND_ERROR");
-        assert_eq!(finished("node_lost", "node1 was taken down: its run cannot be contained"), "EXTERMINATE_JOB");
+        assert_eq!(finished("node_lost", "node1 was taken down: job prolog is to be mended"), "EXTERMINATE_JOB");
         assert_eq!(finished("node_lost", "node1: its shim was killed"), "EXTERMINATE_JOB");
         assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);

@@ -359,7 +359,8 @@ fn the_configuration_can_be_shown_checked_and_applied() {
     assert!(system.ok(&["config", "check", "cluster.toml"]).contains("1 nodes, 2 queues"));
     system.ok(&["config", "apply", "cluster.toml"]);
     assert!(system.ok(&["queues"]).contains("long"));
-    let queue = "[[queues]]\nname = \"low\"\nmakes_way = { by = \"cancel\" }\n[pbs]\npolicy_folder = \"/etc/sched_priv\"\n";
+    let queue =
+        "[[queues]]\nname = \"low\"\nmakes_way = { by = \"cancel\" }\n[pbs]\npolicy_folder = \"/etc/sched_priv\"\n";
     system.write("vain.toml", queue);
     let Output { status, stderr, .. } = system.run(&["config", "check", "vain.toml"]);
     assert_eq!(status, 0);

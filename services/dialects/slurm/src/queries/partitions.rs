@@ -44,17 +44,23 @@ impl PartitionChange {
             priority: changed(&before.priority, &after.priority),
             enabled: changed(&before.enabled, &after.enabled),
             started: changed(&before.started, &after.started),
-            default_walltime_seconds: after.default_walltime_seconds,
-            max_walltime_seconds: after.max_walltime_seconds,
+            default_walltime_seconds: set_to(before.default_walltime_seconds, after.default_walltime_seconds),
+            max_walltime_seconds: set_to(before.max_walltime_seconds, after.max_walltime_seconds),
             nodes: changed(&before.nodes, &after.nodes),
             users: changed(&before.users, &after.users),
             least_asked: changed(&before.least_asked, &after.least_asked),
             most_asked: changed(&before.most_asked, &after.most_asked),
-            makes_way: after.makes_way,
+            makes_way: set_to(before.makes_way, after.makes_way),
             unset: unset.collect(),
             ..QueueSpecChange::default()
         }
     }
+}
+
+/// A value that may be missing, if it is there and differs.
+fn set_to<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<T> {
+    let is_same = before == after;
+    after.filter(|_| !is_same)
 }
 
 fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
