@@ -195,7 +195,7 @@ mod tests {
         let mut engine = Engine::new(Arc::default()).expect("the plain policy has no formula");
         let mut ended = ShareUse::since(time_of(0));
         let (mut has_ended, mut most) = (BTreeSet::new(), 0);
-        for now in (0..600).step_by(3) {
+        for now in (0..2_000).step_by(3) {
             for (end, at) in ends.iter().copied().filter(|(end, at)| *end <= now && starts[*at] < now) {
                 if has_ended.insert(at) {
                     ended.decay(HALF_LIFE, time_of(end));
