@@ -2,7 +2,7 @@
 
 mod change;
 
-pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
+pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, QueueValue};
 
 use crate::{
     accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable,

@@ -45,6 +45,7 @@ pub mod tasks;
 pub mod testing;
 pub mod time;
 pub mod trigger;
+pub mod unfit;
 pub mod usage;
 pub mod views;
 pub mod walltimes;

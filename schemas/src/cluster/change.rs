@@ -89,6 +89,38 @@ pub struct QueueSpecChange {
     pub most_asked: Option<BTreeMap<String, u64>>,
     pub walltime_increases: Option<WalltimeIncreases>,
     pub makes_way: Option<MakesWay>,
+    /// The values that it loses, before the named ones apply. Nothing else can take a value away and keep the rest.
+    pub unset: Vec<QueueValue>,
+}
+
+/// The values that a queue can be without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is a field of QueueSpec")]
+pub enum QueueValue {
+    DefaultWalltimeSeconds,
+    MaxWalltimeSeconds,
+    MaxRunningJobs,
+    MaxRunningJobsPerUser,
+    MaxJobs,
+    Route,
+    WalltimeIncreases,
+    MakesWay,
+}
+
+impl QueueValue {
+    fn unset(self, queue: &mut QueueSpec) {
+        match self {
+            Self::DefaultWalltimeSeconds => queue.default_walltime_seconds = None,
+            Self::MaxWalltimeSeconds => queue.max_walltime_seconds = None,
+            Self::MaxRunningJobs => queue.max_running_jobs = None,
+            Self::MaxRunningJobsPerUser => queue.max_running_jobs_per_user = None,
+            Self::MaxJobs => queue.max_jobs = None,
+            Self::Route => queue.route = None,
+            Self::WalltimeIncreases => queue.walltime_increases = None,
+            Self::MakesWay => queue.makes_way = None,
+        }
+    }
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -194,8 +226,9 @@ impl ClusterSettingsChange {
 }
 
 impl QueueSpecChange {
-    fn onto(&self, base: QueueSpec) -> QueueSpec {
+    fn onto(&self, mut base: QueueSpec) -> QueueSpec {
         let named = self.clone();
+        named.unset.iter().for_each(|value| value.unset(&mut base));
         QueueSpec {
             name: named.name,
             priority: named.priority.unwrap_or(base.priority),
@@ -298,6 +331,7 @@ impl From<QueueSpec> for QueueSpecChange {
             most_asked: Some(queue.most_asked),
             walltime_increases: queue.walltime_increases,
             makes_way: queue.makes_way,
+            unset: Vec::new(),
         }
     }
 }
@@ -313,5 +347,33 @@ impl From<NodeSpec> for NodeSpecChange {
             gpus: Some(gpus),
             properties: Some(properties),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SL-C-38: a queue loses the values that a change takes away, and the rest of the configuration stays.
+    #[test]
+    fn a_change_takes_values_away() {
+        let optional = r#"{ "name": "low", "priority": 3, "default_walltime_seconds": 60, "max_walltime_seconds": 90,
+            "max_running_jobs": 1, "max_running_jobs_per_user": 1, "max_jobs": 1, "makes_way": { "by": "cancel" } }"#;
+        let full: QueueSpec = serde_json::from_str(optional).expect("a queue");
+        let full =
+            QueueSpec { route: Some(Box::default()), walltime_increases: Some(WalltimeIncreases::default()), ..full };
+        let base = ClusterConfig {
+            queues: vec![full.clone(), QueueSpec { name: "other".into(), ..full }],
+            ..ClusterConfig::default()
+        };
+        let text = r#"{ "queues": [{ "name": "low", "max_walltime_seconds": 30, "unset": ["default_walltime_seconds",
+            "max_walltime_seconds", "max_running_jobs", "max_running_jobs_per_user", "max_jobs", "route", "walltime_increases",
+            "makes_way"] }] }"#;
+        let change: ClusterChange = serde_json::from_str(text).expect("a change");
+        let after = change.onto(base.clone());
+        let plain =
+            QueueSpec { name: "low".into(), priority: 3, max_walltime_seconds: Some(30), ..QueueSpec::default() };
+        assert_eq!(after.queues[0], plain);
+        assert_eq!(after.queues[1], base.queues[1]);
     }
 }

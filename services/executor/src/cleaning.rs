@@ -6,7 +6,7 @@
 //! removal it is asked whether there is such a job.
 
 use crate::removal;
-use muster_schemas::JobId;
+use muster_schemas::{JobId, unfit::UnfitCause};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -36,7 +36,7 @@ impl Cleaning {
 /// Why a node is unfit on which a job is over, but not its processes.
 pub fn cannot_be_ended(job: Option<JobId>) -> String {
     let of = job.map_or_else(|| "a job".to_owned(), |job| format!("job {job}"));
-    format!("processes or control groups of {of} cannot be removed")
+    format!("{} of {of} cannot be removed", UnfitCause::Remains.words())
 }
 
 /// Something that a user has left behind.

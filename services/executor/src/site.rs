@@ -11,7 +11,7 @@ use crate::{
     runtimes::FOLDERS,
     supervised::{self, Conditions, MAX_OUTPUT_BYTES, Outcome},
 };
-use muster_schemas::node::LaunchOrder;
+use muster_schemas::{node::LaunchOrder, unfit::UnfitCause};
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -92,12 +92,12 @@ impl SitePrograms {
     ) -> Result<(), String> {
         let variables = variables(order, owner);
         if let Some(program) = &self.prolog {
-            self.run("prolog", Command::new(program), &variables, &mut is_stopped)?;
+            self.run(UnfitCause::Prolog, Command::new(program), &variables, &mut is_stopped)?;
         }
         let Some(program) = self.job_prolog.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };
         let mut command = about_job(program, order, owner, node_file);
         command.arg(order.walltime_seconds.unwrap_or(0).to_string());
-        self.run("job prolog", command, &variables, is_stopped)
+        self.run(UnfitCause::JobProlog, command, &variables, is_stopped)
     }
 
     /// Runs the epilogs for a job, as far as there are any. The one of the first node gets the number of the job, its owner and
@@ -109,9 +109,9 @@ impl SitePrograms {
         let variables = variables(order, owner);
         let of_job = self.job_epilog.as_ref().filter(|_| is_first_node(order)).map_or(Ok(()), |program| {
             let command = about_job(program, order, owner, node_file);
-            self.run("job epilog", command, &variables, || false)
+            self.run(UnfitCause::JobEpilog, command, &variables, || false)
         });
-        let run = |program: &PathBuf| self.run("epilog", Command::new(program), &variables, || false);
+        let run = |program: &PathBuf| self.run(UnfitCause::Epilog, Command::new(program), &variables, || false);
         of_job.and(self.epilog.as_ref().map_or(Ok(()), run))
     }
 
@@ -130,7 +130,7 @@ impl SitePrograms {
     ) -> Result<(), String> {
         let mut command = Command::new(program);
         command.args([what.word(), &order.job.to_string(), &owner.user]).arg(process_file);
-        self.run("suspend program", command, &variables(order, owner), || false)
+        self.run(UnfitCause::SuspendProgram, command, &variables(order, owner), || false)
     }
 
     /// Runs the program that follows a suspension, or the one ahead of a continuation, if this is the first node of the job. It
@@ -141,12 +141,12 @@ impl SitePrograms {
     pub fn run_beside_suspension(&self, what: Suspension, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
         let (name, program) = match what {
             Suspension::Suspend => ("after_suspend_program", &self.after_suspend_program),
-            Suspension::Resume => ("before_resume_program", &self.before_resume_program),
+            Suspension::Resume => (UnfitCause::BeforeResumeProgram.words(), &self.before_resume_program),
         };
         let Some(program) = program.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };
         let mut command = Command::new(program);
         command.arg(order.job.to_string());
-        self.run(name, command, &variables(order, owner), || false)
+        self.ask(name, command, &variables(order, owner), || false).map(drop)
     }
 
     /// Whether programs of this run get a node file.
@@ -160,18 +160,18 @@ impl SitePrograms {
     /// Why it is not healthy, for people.
     pub fn check_health(&self, node: &str) -> Result<(), String> {
         let variables = [(NODE_NAME, node.to_owned())];
-        let run = |program: &PathBuf| self.run("health check", Command::new(program), &variables, || false);
+        let run = |program: &PathBuf| self.run(UnfitCause::HealthCheck, Command::new(program), &variables, || false);
         self.health_check.as_ref().map_or(Ok(()), run)
     }
 
     fn run(
         &self,
-        what: &str,
+        what: UnfitCause,
         command: Command,
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> Result<(), String> {
-        self.ask(what, command, variables, is_stopped).map(drop)
+        self.ask(what.words(), command, variables, is_stopped).map(drop)
     }
 
     /// Runs a program; returns the first line that it has said.
@@ -342,6 +342,31 @@ mod tests {
         assert_eq!(run("test $(id -u) != 0 || test $USER != nobody"), Ok(()));
         assert_eq!(run("test $MUSTER_JOB_ID.$MUSTER_JOB_OWNER.$MUSTER_JOB_OWNER_UID = 7.root.0"), Ok(()));
         assert!(run("exit 1").is_err());
+    }
+
+    /// OAR-J-18, OAR-S-07: what other rooms know of a failed program is the first words of the reason.
+    #[test]
+    fn a_failed_program_is_known_by_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let failing = programs(folder.path(), "exit 1");
+        let program = failing.health_check.clone().unwrap();
+        let (spooled, file) = (spooled(order(7)), Path::new("/nodes"));
+        let mut site = SitePrograms { prolog: None, epilog: None, ..failing };
+        let prologs = |site: &SitePrograms| site.run_prologs(&spooled.order, &spooled.identity, file, || false);
+        let epilogs = |site: &SitePrograms| site.run_epilogs(&spooled.order, &spooled.identity, file);
+        site.job_prolog = Some(program.clone());
+        site.job_epilog = Some(program.clone());
+        let suspension = site.run_suspension(&program, Suspension::Suspend, &spooled.order, &spooled.identity, file);
+        for (ran, cause) in [
+            (prologs(&site), UnfitCause::JobProlog),
+            (epilogs(&site), UnfitCause::JobEpilog),
+            (suspension, UnfitCause::SuspendProgram),
+            (site.check_health("n1"), UnfitCause::HealthCheck),
+        ] {
+            assert_eq!(UnfitCause::of_reason(&ran.unwrap_err()), Some(cause));
+        }
+        let remains = crate::cleaning::cannot_be_ended(None);
+        assert_eq!(UnfitCause::of_reason(&remains), Some(UnfitCause::Remains));
     }
 
     /// A shim blocks all signals, and is spared when memory runs out.

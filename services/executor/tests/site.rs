@@ -12,6 +12,7 @@ use muster_schemas::{
     command::Command,
     event::EndCause,
     node::{NodeOrder, OrderNode},
+    unfit::UnfitCause,
 };
 use nix::unistd::Uid;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc};
@@ -306,7 +307,8 @@ async fn a_node_that_cannot_keep_jobs_together_is_unfit() {
             matches!(&exit.cause, EndCause::Lost(why) if why.contains("cannot be contained")),
             "{mode:?}: {exit:?}"
         );
-        assert!(drained(&node).await.contains("cannot be contained"), "{mode:?}");
+        let why = drained(&node).await;
+        assert_eq!(UnfitCause::of_reason(&why), Some(UnfitCause::Containment), "{mode:?}: {why}");
         assert!(!node.work("ran").exists());
     }
 }
@@ -329,7 +331,9 @@ async fn a_node_where_something_of_a_job_stays_is_unfit() {
         inside.iter().for_each(|group| fs::create_dir(group).unwrap());
         fs::write(node.work("go"), "").unwrap();
         assert_eq!(node.ended(1).await.status, code(4), "{mode:?}");
-        assert_eq!(drained(&node).await, "processes or control groups of job 1 cannot be removed", "{mode:?}");
+        let why = drained(&node).await;
+        assert_eq!(why, "processes or control groups of job 1 cannot be removed", "{mode:?}");
+        assert_eq!(UnfitCause::of_reason(&why), Some(UnfitCause::Remains));
         for group in inside {
             fs::remove_dir(&group).unwrap();
             // Some hierarchies remove it themselves.

@@ -11,7 +11,7 @@ pub mod keys;
 mod reference;
 
 pub use check::CheckedFile;
-pub use cluster::ClusterFile;
+pub use cluster::{ClusterFile, makes_way_in_vain};
 pub use difference::{differences, emptied, outcome};
 pub use reference::reference;
 

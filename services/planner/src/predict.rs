@@ -77,7 +77,7 @@ pub fn predict(engine: &Engine, followers: Vec<Follower>, now: Timestamp, effort
     if engine.has_routes() {
         return Vec::new();
     }
-    let mut forward = Forward { followers: Followers::of(followers), ..Forward::of(engine, now) };
+    let mut forward = Forward::of(engine, now).followed_by(followers);
     let waiting = engine.queue.entries().map(|entry| entry.id);
     let waiting: BTreeSet<JobId> = waiting.chain(forward.followers.ids()).collect();
     for entry in engine.queue.entries() {
@@ -102,6 +102,8 @@ pub(crate) struct Forward {
     now: Timestamp,
     /// The jobs that wait for others.
     followers: Followers,
+    /// The tasks that run of each array that others wait for.
+    running_tasks: BTreeMap<JobId, BTreeSet<JobId>>,
     /// The first start of each job or array.
     starts: BTreeMap<JobId, Timestamp>,
     /// The job whose start is watched.
@@ -118,7 +120,16 @@ impl Forward {
         let mut engine = engine.clone().without_reasons().assuming_passes().between_passes();
         engine.open_all_domains();
         let (starts, followers) = (BTreeMap::new(), Followers::default());
-        Self { engine, now, followers, starts, watch: None, watched: None, last: Timestamp::MAX }
+        let running_tasks = BTreeMap::new();
+        Self { engine, now, followers, running_tasks, starts, watch: None, watched: None, last: Timestamp::MAX }
+    }
+
+    /// The same with jobs that wait for others.
+    fn followed_by(mut self, followers: Vec<Follower>) -> Self {
+        self.followers = Followers::of(followers);
+        let running: Vec<JobId> = self.engine.ends().map(|(_, job)| job).collect();
+        running.into_iter().for_each(|job| self.note_start_of_task(job));
+        self
     }
 
     /// Watches the start of this job from here on.
@@ -179,6 +190,7 @@ impl Forward {
         let demand = self.engine.classes.get(entry.class).demand.clone();
         self.starts.entry(waiting).or_insert(self.now);
         self.followers.note_start(job, self.now);
+        self.note_start_of_task(job);
         if self.watch == Some(waiting) && self.watched.is_none() {
             self.watched = Some((self.now, placement.clone()));
         }
@@ -213,12 +225,24 @@ impl Forward {
             tasks.headroom += 1;
         }
         self.followers.note_end(job, self.now);
-        let whole = job.whole();
-        if array.is_none() && job != whole && self.followers.await_any(whole) {
-            let runs_on = self.engine.ends().any(|(_, other)| other.number == whole.number);
-            if !runs_on {
-                self.followers.note_end(whole, self.now);
-            }
+        self.note_end_of_task(job, array.is_some());
+    }
+
+    /// A task runs. Only those of arrays that others wait for are noted.
+    fn note_start_of_task(&mut self, task: JobId) {
+        let whole = task.whole();
+        if task != whole && self.followers.await_any(whole) {
+            self.running_tasks.entry(whole).or_default().insert(task);
+        }
+    }
+
+    /// An array has ended once none of its tasks waits or runs.
+    fn note_end_of_task(&mut self, task: JobId, others_wait: bool) {
+        let whole = task.whole();
+        let Some(running) = self.running_tasks.get_mut(&whole) else { return };
+        running.remove(&task);
+        if running.is_empty() && !others_wait {
+            self.followers.note_end(whole, self.now);
         }
     }
 }

@@ -107,12 +107,16 @@ impl Projection {
         self.engine.waiting_jobs()
     }
 
-    /// The jobs that wait for others, as they enter the queue after them.
+    /// The jobs that wait for others, as they enter the queue after them. Those that never enter it are there only as long as a
+    /// start is predicted for them, which has to be withdrawn.
     pub fn followers(&self) -> Vec<Follower> {
         let mut holders = Holders::default();
         let follower = |job: &Job| {
             let awaits = job.awaits()?;
-            Some(Follower { job: holders.queued(&self.state, &job.awaiting_nothing())?, awaits })
+            if job.predicted_start.is_none() && awaits.iter().any(Vec::is_empty) {
+                return None;
+            }
+            Some(Follower { job: holders.after_others(&self.state, job)?, awaits })
         };
         self.state.jobs_after_others().filter_map(follower).collect()
     }

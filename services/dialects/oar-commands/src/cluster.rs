@@ -10,6 +10,7 @@ use muster_oar::resources::{
 use muster_schemas::{
     energy::PowerRule,
     resources::{IndexSet, NodeSpec, PropertyValue},
+    unfit::UnfitCause,
     views::{NodeStateWord, NodeView},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,10 +185,11 @@ fn mark(view: &NodeView) -> Option<&str> {
     view.reason.as_deref().filter(|_| view.state == NodeStateWord::Drained)?.strip_prefix(MARK)
 }
 
-/// Whether the system itself has taken it out of service, because it is unfit (OAR-J-18, OAR-X-06). An agent that leaves is no
-/// such node.
+/// Whether its executor has taken it out of service, because it is unfit (OAR-J-18, OAR-X-06). An agent that leaves is no such
+/// node. An operator can have the system's name, so the reason has to be one of executors too.
 fn is_unfit(view: &NodeView) -> bool {
-    view.taken_out_by.as_deref() == Some(BY_SYSTEM) && !view.spec.is_pulled()
+    let is_found = view.reason.as_deref().and_then(UnfitCause::of_reason).is_some();
+    is_found && view.taken_out_by.as_deref() == Some(BY_SYSTEM) && !view.spec.is_pulled()
 }
 
 /// The state of a node's resources, and until when they can be had (OAR-E-01). A node that takes no new jobs is absent on
@@ -293,13 +295,16 @@ mod tests {
     /// OAR-J-18, OAR-S-07, OAR-X-06: a node that its own executor found unfit is suspected.
     #[test]
     fn a_node_that_is_unfit_is_suspected() {
-        let state_by = |by: Option<&str>, properties: &[(&str, PropertyValue)]| {
+        let state_for = |by: Option<&str>, properties: &[(&str, PropertyValue)], reason: &str| {
             let mut view = node("n1", 1, 1, properties);
-            (view.state, view.reason) = (NodeStateWord::Drained, Some("epilog failed".to_owned()));
+            (view.state, view.reason) = (NodeStateWord::Drained, Some(reason.to_owned()));
             view.taken_out_by = by.map(str::to_owned);
             state(&view).0
         };
+        let failed = format!("{} /x failed", UnfitCause::Epilog.words());
+        let state_by = |by, properties: &[(&str, PropertyValue)]| state_for(by, properties, &failed);
         assert_eq!(state_by(Some("muster"), &[]), State::Suspected);
+        assert_eq!(state_for(Some("muster"), &[], "maintenance"), State::Absent, "an operator of that name");
         assert_eq!(state_by(Some("ada"), &[]), State::Absent);
         assert_eq!(state_by(None, &[]), State::Absent);
         let pulled = [("pull", PropertyValue::Flag(true))];

@@ -1,6 +1,7 @@
 //! The events of a job under the names that OAR has for them (OAR-J-25).
 
 use muster_oar::show::jobs::Event;
+use muster_schemas::unfit::UnfitCause;
 use serde_json::Value;
 
 /// The signal of a checkpoint without another one: SIGUSR2.
@@ -64,7 +65,7 @@ fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
         ("job.stopping", "cancelled" | "cancelled_at_once") => KILLED,
         ("job.stopping", "preempted") => "BESTEFFORT_KILL",
         ("job.stopping", "node_lost") => "EXTERMINATE_JOB",
-        ("job.message", _) if told(data).contains("after_suspend_program ") => "SUSPEND_SCRIPT_ERROR",
+        ("job.message", _) if told(data).starts_with("after_suspend_program ") => "SUSPEND_SCRIPT_ERROR",
         ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY",
         ("job.held", _) => "HOLD_WAITING_JOB",
         ("job.suspended", _) => HELD,
@@ -86,14 +87,22 @@ fn end(data: &Value) -> &'static str {
     match word(&data["outcome"]) {
         "completed" | "failed" | "declared_finished" => "SWITCH_INTO_TERMINATE_STATE",
         "timed_out" => "WALLTIME",
-        "node_lost" if detail().contains("cannot be contained") => "CPUSET_ERROR",
-        "node_lost" if detail().contains("job prolog ") => "PROLOGUE_ERROR",
-        "node_lost" if detail().contains("suspend program ") => "SUSPEND_ERROR",
-        "node_lost" if detail().contains("before_resume_program ") => "RESUME_SCRIPT_ERROR",
-        "node_lost" => "EXTERMINATE_JOB",
+        "node_lost" => lost(data["detail"].as_str().unwrap_or_default()),
         "launch_failed" if detail().contains("directory") => "WORKING_DIRECTORY",
         "launch_failed" if ["stdout", "stderr", "output"].iter().any(|word| detail().contains(word)) => "OUTPUT_FILES",
         _ => IN_ERROR,
+    }
+}
+
+/// The name of an end by a node that was lost: the node says why, after its name. About one that was taken down an operator does.
+fn lost(detail: &str) -> &'static str {
+    let told = detail.split_once(": ").filter(|(node, _)| !node.contains(' '));
+    match told.and_then(|(_, why)| UnfitCause::of_reason(why)) {
+        Some(UnfitCause::Containment) => "CPUSET_ERROR",
+        Some(UnfitCause::JobProlog) => "PROLOGUE_ERROR",
+        Some(UnfitCause::SuspendProgram) => "SUSPEND_ERROR",
+        Some(UnfitCause::BeforeResumeProgram) => "RESUME_SCRIPT_ERROR",
+        _ => "EXTERMINATE_JOB",
     }
 }
 
@@ -147,13 +156,12 @@ mod tests {
         assert_eq!(finished("cancelled", ""), "FRAG_JOB_REQUEST SWITCH_INTO_ERROR_STATE");
         assert_eq!(finished("timed_out", ""), "WALLTIME");
         assert_eq!(finished("failed", ""), "SWITCH_INTO_TERMINATE_STATE");
-        assert_eq!(finished("node_lost", "node1: the run cannot be contained: no space"), "CPUSET_ERROR");
-        assert_eq!(finished("node_lost", "node1: job prolog /x failed (exit status: 1)"), "PROLOGUE_ERROR");
-        assert_eq!(finished("node_lost", "node1: suspend program /x failed (exit status: 1)"), "SUSPEND_ERROR");
-        assert_eq!(
-            finished("node_lost", "node1: before_resume_program /x failed (exit status: 1)"),
-            "RESUME_SCRIPT_ERROR"
-        );
+        let unfit = |cause: UnfitCause| finished("node_lost", &format!("node1: {}: no space", cause.words()));
+        assert_eq!(unfit(UnfitCause::Containment), "CPUSET_ERROR");
+        assert_eq!(unfit(UnfitCause::JobProlog), "PROLOGUE_ERROR");
+        assert_eq!(unfit(UnfitCause::SuspendProgram), "SUSPEND_ERROR");
+        assert_eq!(unfit(UnfitCause::BeforeResumeProgram), "RESUME_SCRIPT_ERROR");
+        assert_eq!(finished("node_lost", "node1 was taken down: job prolog is to be mended"), "EXTERMINATE_JOB");
         let message = |text: &str| names_of(&[("job.message", json!({ "text": text }))]).join(" ");
         assert_eq!(message("after_suspend_program /x failed (exit status: 1)"), "SUSPEND_SCRIPT_ERROR");
         assert_eq!(message("ready"), "JOB_MESSAGE");

@@ -2,7 +2,7 @@
 
 use super::{ended::Failure, site::Site};
 use muster_oar::{options::date, text::printable};
-use muster_schemas::Sequence;
+use muster_schemas::{Sequence, unfit::UnfitCause};
 use serde_json::Value;
 
 /// An event about a node.
@@ -13,6 +13,8 @@ pub struct NodeEvent {
     pub kind: String,
     /// The node.
     pub node: String,
+    /// Whether the node itself asked for it.
+    pub by_node: bool,
     /// What the event says.
     pub data: Value,
 }
@@ -26,13 +28,14 @@ pub fn each_event(site: &mut Site, from: Sequence, to: i64, mut take: impl FnMut
         if at.as_second() >= to {
             break;
         }
+        let by_node = json["actor"].as_str().is_some_and(|actor| actor.starts_with("node:"));
         let data = json["data"].take();
         let kind = event.kind.trim_start_matches("muster.node.").trim_end_matches(".v1").to_owned();
         if kind == "load_measured" {
             continue;
         }
         if let Some(node) = data["node"].as_str().map(str::to_owned) {
-            take(&NodeEvent { at: at.as_second(), kind, node, data });
+            take(&NodeEvent { at: at.as_second(), kind, node, by_node, data });
         }
     }
     Ok(())
@@ -44,7 +47,7 @@ pub fn listed(site: &mut Site, nodes: &[String], since: i64) -> Result<String, F
     each_event(site, Sequence(1), i64::MAX, |event| {
         if event.at >= since && (nodes.is_empty() || nodes.contains(&event.node)) {
             let why: String = event.data["reason"].as_str().unwrap_or_default().chars().map(printable).collect();
-            let name = name_of(&event.kind, &why);
+            let name = name_of(event, &why);
             out += &format!("{}| {}| {name}: {why}\n", date::written(event.at, &zone), event.node);
         }
     })?;
@@ -52,17 +55,18 @@ pub fn listed(site: &mut Site, nodes: &[String], since: i64) -> Result<String, F
 }
 
 /// The name of an event: OAR has names for nodes on which something of a job stays (OAR-X-06), and for programs that fail
-/// (OAR-J-18).
-fn name_of(kind: &str, why: &str) -> String {
-    let own = [("cannot be removed", "CPUSET_CLEAN_ERROR"), ("cannot be contained", "CPUSET_ERROR")];
-    let programs =
-        [("job epilog ", "EPILOGUE_ERROR"), ("job prolog ", "PROLOGUE_ERROR"), ("suspend program ", "SUSPEND_ERROR")];
-    let known = own.iter().find(|(words, _)| why.contains(words));
-    let known = known.or_else(|| programs.iter().find(|(words, _)| why.starts_with(words)));
-    match known {
-        Some((_, name)) if kind == "drained" => (*name).to_owned(),
-        _ => format!("NODE_{}", kind.to_uppercase()),
-    }
+/// (OAR-J-18). They mean what the node's executor has found, not what operators write.
+fn name_of(event: &NodeEvent, why: &str) -> String {
+    let is_found = event.kind == "drained" && event.by_node;
+    let name = match UnfitCause::of_reason(why).filter(|_| is_found) {
+        Some(UnfitCause::Remains) => "CPUSET_CLEAN_ERROR",
+        Some(UnfitCause::Containment) => "CPUSET_ERROR",
+        Some(UnfitCause::JobEpilog) => "EPILOGUE_ERROR",
+        Some(UnfitCause::JobProlog) => "PROLOGUE_ERROR",
+        Some(UnfitCause::SuspendProgram) => "SUSPEND_ERROR",
+        _ => return format!("NODE_{}", event.kind.to_uppercase()),
+    };
+    name.to_owned()
 }
 
 #[cfg(test)]
@@ -72,11 +76,20 @@ mod tests {
     /// OAR-J-18, OAR-S-07, OAR-X-06
     #[test]
     fn nodes_that_are_unfit_have_events_with_names() {
-        let stays = "processes or control groups of job 7 cannot be removed";
-        assert_eq!(name_of("drained", stays), "CPUSET_CLEAN_ERROR");
-        assert_eq!(name_of("drained", "the run cannot be contained: x"), "CPUSET_ERROR");
-        assert_eq!(name_of("drained", "job epilog /x failed (exit status: 1)"), "EPILOGUE_ERROR");
-        assert_eq!(name_of("drained", "oarnodesetting: Absent"), "NODE_DRAINED");
-        assert_eq!(name_of("resumed", ""), "NODE_RESUMED");
+        let named = |kind: &str, by_node, why: &str| {
+            let (kind, node) = (kind.to_owned(), "n1".to_owned());
+            name_of(&NodeEvent { at: 0, kind, node, by_node, data: Value::Null }, why)
+        };
+        let found = |cause: UnfitCause| named("drained", true, &format!("{} /x failed", cause.words()));
+        assert_eq!(found(UnfitCause::Remains), "CPUSET_CLEAN_ERROR");
+        assert_eq!(found(UnfitCause::Containment), "CPUSET_ERROR");
+        assert_eq!(found(UnfitCause::JobEpilog), "EPILOGUE_ERROR");
+        assert_eq!(found(UnfitCause::JobProlog), "PROLOGUE_ERROR");
+        assert_eq!(found(UnfitCause::SuspendProgram), "SUSPEND_ERROR");
+        assert_eq!(found(UnfitCause::HealthCheck), "NODE_DRAINED");
+        assert_eq!(named("drained", true, "fan cannot be removed"), "NODE_DRAINED");
+        assert_eq!(named("drained", false, "job epilog /x is to be mended"), "NODE_DRAINED", "an operator wrote it");
+        assert_eq!(named("drained", false, "oarnodesetting: Absent"), "NODE_DRAINED");
+        assert_eq!(named("resumed", false, ""), "NODE_RESUMED");
     }
 }

@@ -4,6 +4,7 @@ use super::{Ended, site::Site};
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId,
+    accounts::DEFAULT_CLASS,
     cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange},
     views::ErrorCode,
 };
@@ -33,7 +34,12 @@ pub fn change(site: &mut Site, update: &Update, name: &str) -> Ended {
 fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> Ended {
     let before = config.queues.iter().find(|queue| queue.name == name);
     let is_node = |wanted: &str| config.nodes.iter().any(|node| node.name == wanted);
-    let wanted = queue_change(update, name, before, config.settings.default_queue == name, is_node)?;
+    let classes = match update.value("QoS") {
+        Some(_) => site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?.classes,
+        None => Vec::new(),
+    };
+    let is_class = |wanted: &str| wanted == DEFAULT_CLASS || classes.iter().any(|class| class.name == wanted);
+    let wanted = queue_change(update, name, before, config.settings.default_queue == name, is_node, is_class)?;
     let accounts = wanted.class.as_ref().map(|class| {
         let mut settings = config.accounts.clone().unwrap_or_default();
         settings.queue_classes.remove(name);
@@ -41,25 +47,9 @@ fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> 
         settings
     });
     let default_queue = wanted.is_default.then(|| name.to_owned());
-    match wanted.named(before) {
-        Some(queue) => {
-            let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
-            let change = ClusterChange { queues: vec![queue], settings, accounts, ..ClusterChange::default() };
-            configure(site, &change, true)
-        }
-        // It loses a value, so the rest of the configuration is sent with it, as it was a moment ago.
-        None => {
-            let mut after = config.clone();
-            after
-                .queues
-                .iter_mut()
-                .filter(|queue| queue.name == name)
-                .for_each(|queue| queue.clone_from(&wanted.queue));
-            after.settings.default_queue = default_queue.unwrap_or(after.settings.default_queue);
-            after.accounts = accounts.or(after.accounts);
-            configure(site, &after.into(), false)
-        }
-    }
+    let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
+    let queues = vec![wanted.named(before)];
+    configure(site, &ClusterChange { queues, settings, accounts, ..ClusterChange::default() }, true)
 }
 
 /// `scontrol delete partition`. The rest of the configuration is sent with it, as it was a moment ago.

@@ -88,16 +88,4 @@ impl Job {
             && self.components.iter().all(|component| component.holds.is_empty());
         is_meant.then(|| self.components.iter().filter_map(extras).flatten().collect())
     }
-
-    /// The job as it would be if nothing had to happen before it enters the queue.
-    #[must_use]
-    pub fn awaiting_nothing(&self) -> Self {
-        let mut job = self.clone();
-        for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
-            extras.begin = None;
-            extras.dependencies.clear();
-            extras.before.clear();
-        }
-        job
-    }
 }

@@ -54,6 +54,7 @@ impl State {
             Arc::make_mut(&mut self.passes).jobs.clear();
         }
         let slices = self.use_share().map(|rule| rule.slice_seconds);
+        self.settle_owner_use(policy, now);
         self.planning.policy = Some(policy.clone());
         self.window_rule_changed(slices);
         self.routes_changed(now);

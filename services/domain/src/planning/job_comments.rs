@@ -24,7 +24,7 @@ impl State {
         self.routing.comments.remove(&id);
     }
 
-    /// The reason that commands of PBS show for a waiting job, and until when, if that is not its present one.
+    /// The reason that is still shown for a waiting job, and until when, if that is not its present one.
     pub fn comment_of(&self, job: &Job) -> Option<(&WaitReason, Timestamp)> {
         let comment = self.routing.comments.get(&job.id)?;
         let present = job.planner_reason.as_ref().filter(|reason| **reason != comment.shown)?;

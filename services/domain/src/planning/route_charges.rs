@@ -5,14 +5,19 @@ use crate::state::State;
 use muster_schemas::{
     JobId, Timestamp,
     plan::{QueueLift, RoutePromise, RunUnits},
-    policy::routes::Routes,
+    policy::{Policy, routes::Routes},
     resources::IndexSet,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
+/// The routes of a policy.
+fn routes_of(policy: &Policy) -> Option<&Routes> {
+    policy.turns.as_ref()?.routes.as_deref()
+}
+
 impl State {
     pub(super) fn routes(&self) -> Option<&Routes> {
-        self.planning.policy.as_ref()?.turns.as_ref()?.routes.as_deref()
+        routes_of(self.planning.policy.as_deref()?)
     }
 
     /// Whether rules of hours end early for idle queues: only then anybody has to know since when they are idle.
@@ -77,6 +82,16 @@ impl State {
         }
     }
 
+    /// Another policy comes into force: if it leaves other parts of the use of owners, the days that have passed count as the one
+    /// before says.
+    pub(crate) fn settle_owner_use(&mut self, next: &Policy, now: Timestamp) {
+        let Some(policy) = self.planning.policy.clone() else { return };
+        let Some(before) = routes_of(&policy).filter(|routes| routes.owners.is_some()).map(Decay::of) else { return };
+        if before != routes_of(next).map(Decay::of).unwrap_or_default() {
+            self.routing.decay(before, now);
+        }
+    }
+
     /// Another policy keeps no promises of this one, and knows of each of its queues since when it is idle.
     pub(crate) fn routes_changed(&mut self, now: Timestamp) {
         self.routing.comments.clear();
@@ -95,15 +110,14 @@ impl State {
 
     /// A job starts: its owner is charged.
     pub(crate) fn charge_owner(&mut self, id: JobId, now: Timestamp) {
-        let Some(routes) = self.routes() else { return };
+        let Some(policy) = self.planning.policy.clone() else { return };
+        let Some(routes) = routes_of(&policy) else { return };
         let Some(rule) = routes.owners else { return };
         let Some(job) = self.jobs.get(&id) else { return };
         let walltimes = job.components.iter().filter_map(|component| component.shape.alternatives.first());
         let walltime_seconds = walltimes.filter_map(|alternative| alternative.walltime_seconds).max();
         let owner = (job.owner.gid, self.pools.text.share(job.owner.user.as_str()));
-        let mut routing = std::mem::take(&mut self.routing);
-        self.routes().into_iter().for_each(|routes| routing.decay(Decay::of(routes), now));
-        self.routing = routing;
+        self.routing.decay(Decay::of(routes), now);
         let used = self.routing.used.entry(owner).or_default();
         *used = used.saturating_add(rule.charge_of(walltime_seconds));
     }

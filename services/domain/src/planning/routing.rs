@@ -30,7 +30,7 @@ pub(crate) struct Routing {
 }
 
 /// The parts of the use of owners that are left after a day.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decay<'p> {
     left_millionths: Option<u32>,
     over_left_millionths: Option<u32>,

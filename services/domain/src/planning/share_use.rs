@@ -33,11 +33,11 @@ impl ShareUse {
     }
 
     /// Halves all use once for each whole half-life that has passed. Fractions are dropped, and the rest of the time counts
-    /// toward the next halving: so it does not matter how often this is called.
-    pub fn decay(&mut self, half_life_seconds: u64, now: Timestamp) {
+    /// toward the next halving: so it does not matter how often this is called. Returns whether a half-life has passed.
+    pub fn decay(&mut self, half_life_seconds: u64, now: Timestamp) -> bool {
         let elapsed_seconds = u64::try_from(now.micros_since(self.since) / 1_000_000).unwrap_or(0);
         let Some(halvings) = elapsed_seconds.checked_div(half_life_seconds).filter(|halvings| *halvings > 0) else {
-            return;
+            return false;
         };
         let passed_seconds = halvings.saturating_mul(half_life_seconds);
         self.since = self.since.plus_seconds(i64::try_from(passed_seconds).unwrap_or(i64::MAX));
@@ -45,6 +45,7 @@ impl ShareUse {
             *used = u32::try_from(halvings).ok().and_then(|halvings| used.checked_shr(halvings)).unwrap_or(0);
         }
         self.users.retain(|_, used| *used > LEAST);
+        true
     }
 
     /// The processor seconds of a part of a run on a node that are charged already.
@@ -75,13 +76,19 @@ impl ShareUse {
 
     /// Adds to what a user has used, in the unit of the policy.
     pub fn charge(&mut self, user: &str, amount: u64) {
-        if amount == 0 {
-            return;
+        if let Some(sum) = self.with(user, amount) {
+            match self.users.get_mut(user) {
+                Some(used) => *used = sum,
+                None => drop(self.users.insert(user.into(), sum)),
+            }
         }
-        match self.users.get_mut(user) {
-            Some(used) => *used = used.saturating_add(amount),
-            None => drop(self.users.insert(user.into(), LEAST.saturating_add(amount))),
-        }
+    }
+
+    /// What a user would have used with this much more; `None` for nothing, which counts as [`LEAST`].
+    pub fn with(&self, user: &str, amount: u64) -> Option<u64> {
+        let used = self.users.get(user).copied();
+        let base = used.or_else(|| (amount > 0).then_some(LEAST))?;
+        Some(base.saturating_add(amount))
     }
 }
 

@@ -360,17 +360,18 @@ impl Model {
             }
             Step::Reserve { name, nodes, from, seconds } => {
                 let start = self.cluster.now.plus_seconds(i64::from(from % 32));
+                let lasts = u32::from(seconds % 64) + 1;
                 let reservation = ReservationSpec {
                     name: format!("r{}", name % 4),
                     start,
-                    end: start.plus_seconds(i64::from(seconds % 64) + 1),
+                    end: start.plus_seconds(lasts.into()),
                     nodes: match nodes % 4 {
                         0 => ReservedNodes::Count { count: u32::from(nodes / 4 % 2) + 1, filter: None, queue: None },
                         _ => ReservedNodes::Named(vec![self.node(nodes), self.node(nodes / 4)]),
                     },
                     users: if nodes < 128 { vec!["ada".into()] } else { Vec::new() },
                     accounts: Vec::new(),
-                    repeats_after_seconds: 0,
+                    repeats_after_seconds: if from < 128 { 0 } else { u64::from(lasts) + u64::from(name / 4 % 16) },
                     attributes: Default::default(),
                     overlaps: name / 4 % 2 == 1,
                     ends_after_idle_seconds: u64::from(name / 8 % 4),

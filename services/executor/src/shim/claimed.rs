@@ -9,7 +9,7 @@ use crate::{
     spool::{self, Claim, EXECUTOR_SOCKET, PROCESS_FILE, RunFolder, SITE_NODE_FILE, give, overwrite},
 };
 use muster_dialect::Dialect;
-use muster_schemas::time::Timestamp;
+use muster_schemas::{time::Timestamp, unfit::UnfitCause};
 use std::{
     fmt,
     io::{self, Write as _},
@@ -72,7 +72,7 @@ impl Shim {
             let of_dialect = self.dialect.and_then(|dialect| dialect.node_file(order)).map(|(_, text)| text);
             let text = of_dialect.unwrap_or_else(|| environment::node_file(order));
             let written = overwrite(&file, 0o600, text.as_bytes()).and_then(|()| give(&file, &site.account));
-            written.map_err(|error| format!("the node file of the site's programs cannot be written: {error}"))?;
+            written.map_err(|error| format!("{} cannot be written: {error}", UnfitCause::NodeFile.words()))?;
         }
         Ok(file)
     }
@@ -85,7 +85,9 @@ impl Shim {
         let file = self.folder.file(PROCESS_FILE);
         let text: String = processes.iter().map(|process| format!("{process}\n")).collect();
         let written = overwrite(&file, 0o600, text.as_bytes()).and_then(|()| give(&file, &site.account));
-        let written = written.map_err(|error| format!("the processes cannot be told to the suspend program: {error}"));
+        let failed =
+            |error| format!("{}: its list of processes cannot be written: {error}", UnfitCause::SuspendProgram.words());
+        let written = written.map_err(failed);
         Some(written.and_then(|()| site.run_suspension(program, what, &order.order, &order.identity, &file)))
     }
 

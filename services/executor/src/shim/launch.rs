@@ -29,6 +29,7 @@ use muster_schemas::{
     node::LaunchOrder,
     steps::{StepInput, StepTasks},
     time::Timestamp,
+    unfit::UnfitCause,
 };
 use nix::{
     fcntl::OFlag,
@@ -256,7 +257,7 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, NotLaunched> {
     if order.step.0 == 0 {
         let denied = denied_devices(spooled);
         return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus, &denied)
-            .map_err(|error| NotLaunched::OfNode(format!("the run cannot be contained: {error}")));
+            .map_err(|error| NotLaunched::OfNode(format!("{}: {error}", UnfitCause::Containment.words())));
     }
     let containment = Containment::existing(&spooled.hierarchies, order.part);
     match containment.exists() {

@@ -56,7 +56,7 @@ impl SitePrograms {
         let Some(isolation) = &self.isolation else { return Ok(()) };
         let mut command = Command::new(&isolation.manager);
         command.args([verb, &group(order, owner), &order.job.to_string(), &owner.user]).args(more);
-        self.run("isolation manager", command, &variables(order, owner), || false)
+        self.ask("isolation manager", command, &variables(order, owner), || false).map(drop)
     }
 
     /// Takes this process into the group of a job; `None` if the site makes no groups.
@@ -89,7 +89,7 @@ impl SitePrograms {
     fn join(&self, isolation: &Isolation, group: &str, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
         let mut command = Command::new(&isolation.joiner);
         command.args([group, &std::process::id().to_string()]);
-        self.run("isolation joiner", command, &variables(order, owner), || false)
+        self.ask("isolation joiner", command, &variables(order, owner), || false).map(drop)
     }
 
     fn group_of_this(&self, isolation: &Isolation, order: &LaunchOrder, owner: &Identity) -> Result<String, String> {

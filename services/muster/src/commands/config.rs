@@ -7,6 +7,7 @@ use crate::{
     exit::{CommandResult, Failure},
     policies,
 };
+use muster_cli::stderr_line;
 use muster_client::Moment;
 use muster_schemas::CommandId;
 use std::{
@@ -48,6 +49,9 @@ fn check(file: &Path, is_policy: bool) -> CommandResult {
         println!("{} is right: {} nodes, {} queues", file.display(), cluster.nodes.len(), cluster.queues.len());
     } else {
         println!("{} is right; it does not describe a cluster", file.display());
+    }
+    if loaded.configuration.pbs.policy_folder.is_some() {
+        config::makes_way_in_vain(&cluster.queues).for_each(|warning| stderr_line!("warning: {warning}"));
     }
     Ok(0)
 }

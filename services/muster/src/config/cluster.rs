@@ -144,6 +144,16 @@ impl ClusterFile {
     }
 }
 
+/// A warning for each queue whose jobs are to make way: under planning by turns, as all policies of PBS plan, nobody does.
+pub fn makes_way_in_vain(queues: &[QueueSpec]) -> impl Iterator<Item = String> {
+    queues.iter().filter(|queue| queue.makes_way.is_some()).map(|queue| {
+        format!(
+            "queue `{}`: `makes_way` has no effect under a policy of PBS, which plans by turns: no job makes way for another",
+            queue.name
+        )
+    })
+}
+
 fn expand_all(lists: &[String]) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for list in lists {

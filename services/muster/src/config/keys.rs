@@ -347,7 +347,7 @@ const QUEUES: Section = Section {
             "makes_way",
             Kind::MakesWay,
             "",
-            "How its running jobs make way for jobs of queues with a higher `priority` ([Slurm](../slurm.md#preemption-between-partitions)). Without it they do not.",
+            "How its running jobs make way for jobs of queues with a higher `priority` ([Slurm](../slurm.md#preemption-between-partitions)). Without it they do not. Under [planning by turns](../planner.md#turns), as the policies of PBS plan, it has no effect.",
         ),
     ],
 };

@@ -89,6 +89,15 @@ fn prologs_may_not_take_as_long_as_a_launch() {
 }
 
 #[test]
+fn queues_that_would_make_way_in_vain_are_told() {
+    let text = "[[queues]]\nname = \"low\"\nmakes_way = { by = \"cancel\" }\n[[queues]]\nname = \"high\"\n";
+    let (configuration, _) = parse("muster.toml", text.into()).unwrap();
+    let warnings: Vec<String> = makes_way_in_vain(&configuration.cluster.to_config().unwrap().queues).collect();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].starts_with("queue `low`: `makes_way` has no effect under a policy of PBS"), "{warnings:?}");
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let message = refusal("[cluster]\nnme = 1\n[telemetry]\nlog_format = 3\n");
     assert_eq!(message.lines().count(), 2, "{message}");

@@ -1,6 +1,7 @@
 //! The policy files of PBS in force, kept by the process with the gateway (PBS-C-14).
 
-use muster_client::{Client, Endpoint};
+use crate::config::makes_way_in_vain;
+use muster_client::{Client, Endpoint, Moment};
 use muster_pbs_commands::policy_folder::{LoadError, Loaded, PolicyFolder, Preset};
 use std::{
     path::{Path, PathBuf},
@@ -28,9 +29,11 @@ impl Follower {
         program_account: String,
     ) -> std::io::Result<Self> {
         let (reload, requests) = channel();
-        let client = Client::new(Endpoint::Unix(socket.to_owned()));
-        let folder = PolicyFolder::new(client, folder).with_preset(preset).with_program_account(program_account);
-        std::thread::Builder::new().name("muster-pbs-policy".into()).spawn(move || follow(folder, &requests))?;
+        let client = || Client::new(Endpoint::Unix(socket.to_owned()));
+        let folder = PolicyFolder::new(client(), folder).with_preset(preset).with_program_account(program_account);
+        let mut client = client();
+        let follow = move || follow(folder, &mut client, &requests);
+        std::thread::Builder::new().name("muster-pbs-policy".into()).spawn(follow)?;
         Ok(Self { reload })
     }
 
@@ -41,8 +44,8 @@ impl Follower {
     }
 }
 
-fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
-    let mut is_loaded = load(&mut folder);
+fn follow(mut folder: PolicyFolder, client: &mut Client, requests: &Receiver<()>) {
+    let mut is_loaded = load(&mut folder, client);
     let mut is_begun = false;
     loop {
         if folder.is_in_force() && !is_begun {
@@ -52,8 +55,8 @@ fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
             tracing::warn!(warning, "a policy file of PBS");
         }
         match requests.recv_timeout(if is_loaded { RENEW_EVERY } else { RETRY_AFTER }) {
-            Ok(()) => is_loaded = load(&mut folder),
-            Err(RecvTimeoutError::Timeout) if !is_loaded => is_loaded = load(&mut folder),
+            Ok(()) => is_loaded = load(&mut folder, client),
+            Err(RecvTimeoutError::Timeout) if !is_loaded => is_loaded = load(&mut folder, client),
             Err(RecvTimeoutError::Timeout) => match folder.renew() {
                 Ok(loaded) => loaded.iter().for_each(told),
                 Err(error) => tracing::error!(%error, "the policy of PBS was not made again; the one in force stays"),
@@ -78,11 +81,14 @@ fn begin(folder: &mut PolicyFolder) -> bool {
 }
 
 /// Whether the files were read, with whatever result.
-fn load(folder: &mut PolicyFolder) -> bool {
+fn load(folder: &mut PolicyFolder, client: &mut Client) -> bool {
     let done = folder.load().and_then(|loaded| {
         told(&loaded);
         match loaded {
-            Loaded::InForce(_) => Ok(()),
+            Loaded::InForce(_) => {
+                warn_of_queues(client);
+                Ok(())
+            }
             Loaded::Refused(mistakes) => folder.start_nothing_without_policy(mistakes.len()),
         }
     });
@@ -92,6 +98,14 @@ fn load(folder: &mut PolicyFolder) -> bool {
             tell(&error);
             false
         }
+    }
+}
+
+/// Puts into the process's log which queues have a setting that has no effect under these files.
+fn warn_of_queues(client: &mut Client) {
+    match client.config(Moment::Now) {
+        Ok(config) => makes_way_in_vain(&config.queues).for_each(|warning| tracing::warn!(warning, "a policy of PBS")),
+        Err(error) => tracing::debug!(%error, "the queues were not looked at"),
     }
 }
 

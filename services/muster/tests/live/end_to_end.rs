@@ -359,6 +359,12 @@ fn the_configuration_can_be_shown_checked_and_applied() {
     assert!(system.ok(&["config", "check", "cluster.toml"]).contains("1 nodes, 2 queues"));
     system.ok(&["config", "apply", "cluster.toml"]);
     assert!(system.ok(&["queues"]).contains("long"));
+    let queue =
+        "[[queues]]\nname = \"low\"\nmakes_way = { by = \"cancel\" }\n[pbs]\npolicy_folder = \"/etc/sched_priv\"\n";
+    system.write("vain.toml", queue);
+    let Output { status, stderr, .. } = system.run(&["config", "check", "vain.toml"]);
+    assert_eq!(status, 0);
+    assert!(stderr.starts_with("warning: queue `low`: `makes_way` has no effect under a policy of PBS"), "{stderr}");
     system.write("wrong.toml", "[cluster]\n  nam = \"x\"\n");
     let Output { status, stderr, .. } = system.run(&["config", "apply", "wrong.toml"]);
     assert_eq!(status, 2);

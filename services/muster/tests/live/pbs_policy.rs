@@ -27,6 +27,7 @@ name = "workq"
 [[queues]]
 name = "fast"
 priority = 5
+makes_way = { by = "requeue" }
 "#;
 
 fn policy(site: &Site) -> Value {
@@ -68,6 +69,8 @@ fn files_are_put_in_force_together_or_not_at_all() {
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
     reload(&site, "by_queue: true\n");
     site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    let vain = "queue `fast`: `makes_way` has no effect under a policy of PBS";
+    site.system.wait_until("what has no effect is told", || site.system.log().contains(vain));
     // PBS-T-05: once a day.
     site.system.wait_until("it is told", || site.system.log().contains("holidays: the file is for 1998, and it is "));
     site.system.wait_until("the job is over", || site.run(&format!("qstat {job}")).status == 35);

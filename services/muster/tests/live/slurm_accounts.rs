@@ -292,6 +292,8 @@ fn a_partition_preempts_another() {
     assert_eq!(state(&victim), "R\n", "it stays");
     // A value that is taken back is gone, and the rest of the partition stays as it was.
     site.ok("scontrol update partition=high maxtime=UNLIMITED maxnodes=4 qos=");
+    let (_, told) = site.fails("scontrol update partition=high qos=nosuch");
+    assert!(told.contains("Invalid qos specification"), "{told}");
     let shown = site.ok("scontrol -o show partition high");
     assert!(
         shown.contains(" MaxTime=UNLIMITED ") && shown.contains(" MaxNodes=4 ") && shown.contains(" PriorityTier=9 ")

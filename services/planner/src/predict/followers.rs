@@ -5,10 +5,18 @@ use muster_domain::dependencies::Awaited;
 use muster_schemas::{JobId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A follower that has not entered the queue.
+#[derive(Clone, Debug)]
+struct Outside {
+    follower: Follower,
+    /// When it enters, if that is known.
+    enters: Option<Timestamp>,
+}
+
 /// The followers that have not entered the queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followers {
-    outside: BTreeMap<JobId, Follower>,
+    outside: BTreeMap<JobId, Outside>,
     /// The followers that a start or an end of a job matters to.
     of: BTreeMap<JobId, BTreeSet<JobId>>,
     /// When those enter whose time is known.
@@ -23,7 +31,7 @@ impl Followers {
             for job in follower.awaits.iter().flatten().filter_map(Awaited::job) {
                 all.of.entry(job).or_default().insert(id);
             }
-            all.outside.insert(id, follower);
+            all.outside.insert(id, Outside { follower, enters: None });
             all.note_entry(id);
         }
         all
@@ -43,8 +51,8 @@ impl Followers {
         let mut has_entered = false;
         while let Some((_, id)) = self.entries.first().copied().filter(|(at, _)| *at <= now) {
             self.entries.pop_first();
-            if let Some(follower) = self.outside.remove(&id) {
-                engine.enqueue(follower.job);
+            if let Some(outside) = self.outside.remove(&id) {
+                engine.enqueue(outside.follower.job);
                 has_entered = true;
             }
         }
@@ -74,8 +82,8 @@ impl Followers {
 
     fn note(&mut self, job: JobId, now: Timestamp, meant: impl Fn(&Awaited) -> Option<(JobId, u32)>) {
         for id in self.of.get(&job).cloned().unwrap_or_default() {
-            let Some(follower) = self.outside.get_mut(&id) else { continue };
-            for awaited in follower.awaits.iter_mut().flatten() {
+            let Some(outside) = self.outside.get_mut(&id) else { continue };
+            for awaited in outside.follower.awaits.iter_mut().flatten() {
                 if let Some((_, delay_seconds)) = meant(awaited).filter(|(other, _)| *other == job) {
                     *awaited = Awaited::Time(now.plus_seconds(i64::from(delay_seconds)));
                 }
@@ -86,12 +94,13 @@ impl Followers {
 
     /// Notes when a follower enters, if of all its groups something is known.
     fn note_entry(&mut self, id: JobId) {
-        let Some(follower) = self.outside.get(&id) else { return };
+        let Some(outside) = self.outside.get_mut(&id) else { return };
         let first = |group: &Vec<Awaited>| group.iter().filter_map(Awaited::time).min();
-        let times: Option<Vec<Timestamp>> = follower.awaits.iter().map(first).collect();
-        if let Some(at) = times.and_then(|times| times.into_iter().max()) {
-            self.entries.retain(|(_, known)| *known != id);
-            self.entries.insert((at, id));
+        let times: Option<Vec<Timestamp>> = outside.follower.awaits.iter().map(first).collect();
+        let Some(at) = times.and_then(|times| times.into_iter().max()) else { return };
+        if let Some(before) = outside.enters.replace(at) {
+            self.entries.remove(&(before, id));
         }
+        self.entries.insert((at, id));
     }
 }

@@ -61,7 +61,13 @@ impl Holders {
     /// The job as it waits; `None` if it does not, or one of its own gates is shut. A stopped queue is not one of
     /// these.
     pub(super) fn queued(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
-        if !job.is_waiting() || !is_open(job) || !has_begun_reservations(state, job) {
+        let is_open = is_ready(job) && job.components.iter().all(Component::gates_open);
+        if is_open { self.after_others(state, job) } else { None }
+    }
+
+    /// The job as it waits once what it waits for has happened; `None` if something else keeps it out.
+    pub(super) fn after_others(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
+        if !job.is_waiting() || !is_ready(job) || !has_begun_reservations(state, job) {
             return None;
         }
         Some(QueuedJob {
@@ -156,15 +162,12 @@ fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
 
 /// Whether a job is in the queue, its files are staged in, and no gate of its own is shut except that its activation
 /// filters are being asked.
-fn is_open(job: &Job) -> bool {
+fn is_ready(job: &Job) -> bool {
     let filters_open = |filtering: &JobFilters| {
         let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
         filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
     };
-    job.is_staged_in()
-        && !job.is_copied_ahead()
-        && job.filters.as_deref().is_none_or(filters_open)
-        && job.components.iter().all(Component::gates_open)
+    job.is_staged_in() && !job.is_copied_ahead() && job.filters.as_deref().is_none_or(filters_open)
 }
 
 /// The role of activation filters for a waiting job, if there is any.

@@ -84,6 +84,23 @@ fn dependents_start_after_the_predicted_end() {
     commit(&mut world);
     assert_eq!([third, delayed].map(|job| known(&world, job)), [None, None]);
     assert_eq!(world.state().wait_reason(world.job(third)), Some(WaitReason::DependencyNeverMet(second)));
+    // Nothing more is made of it then.
+    let followers = world.projection.followers();
+    assert!(followers.iter().all(|follower| follower.job.id != third));
+    assert!(followers.iter().any(|follower| follower.job.id == delayed), "its own condition can be met");
+}
+
+/// OAR-D-06: a job enters once, at the last of the moments that are known for its groups, however often these become known.
+#[test]
+fn a_job_behind_several_enters_once() {
+    let mut world = world();
+    let [first, second] = [100, 200].map(|seconds| world.run(tasks(2, seconds)));
+    let on_both = |kind| vec![vec![on(kind, first, 0), on(kind, second, 0)], vec![on(kind, second, 300)]];
+    let many: Vec<JobId> = (0..50).map(|_| world.submit(after(tasks(1, 10), on_both(DependencyKind::Ended)))).collect();
+    world.settle();
+    let starts: Vec<Option<i64>> = many.iter().map(|job| start(&world, *job)).collect();
+    let expected: Vec<Option<i64>> = (0..50).map(|at| Some(500 + at / 4 * 10)).collect();
+    assert_eq!(starts, expected);
 }
 
 /// OAR-D-06: one of several is enough, all groups count, and so does a time before which the job does not start.
@@ -116,4 +133,16 @@ fn the_end_of_an_array_is_that_of_its_last_task() {
     let next = world.submit(after(tasks(1, 10), vec![vec![on(DependencyKind::Ended, array, 0)]]));
     world.settle();
     assert_eq!(start(&world, next), Some(300), "two tasks at a time");
+    world.wait(100);
+    for task in [0, 1] {
+        world.end(JobId { index: Some(task), ..array });
+    }
+    world.settle();
+    assert_eq!(start(&world, next), Some(200), "two run, and one waits");
+    world.wait(100);
+    for task in [2, 3] {
+        world.end(JobId { index: Some(task), ..array });
+    }
+    world.settle();
+    assert_eq!(start(&world, next), Some(100), "the last one runs");
 }

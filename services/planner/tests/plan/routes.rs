@@ -229,6 +229,38 @@ fn a_machine_that_is_busy_with_itself_starts_nothing() {
     assert_eq!(world.settle(), [job]);
 }
 
+/// PBS-P-03, PBS-P-09: a group that crosses its allocation has lost a part of its use for each day before that as others do.
+#[test]
+fn days_below_an_allocation_count_as_such() {
+    let owners = Owners {
+        charge: 1_000,
+        left_after_day_millionths: Some(500_000),
+        over_left_after_day_millionths: Some(900_000),
+        ..Owners::default()
+    };
+    let routes = |over_allocation| Routes {
+        owners: Some(owners),
+        enforces_allocations: true,
+        over_allocation,
+        ..Routes::default()
+    };
+    let mut world = cluster(routes(Vec::new()));
+    let job = world.submit(lasting(100, tasks(1)));
+    assert_eq!(world.settle(), [job]);
+    let used = |world: &World, days: i64| {
+        let at = world.state().time().plus_seconds(days * 86_400);
+        world.state().owner_use(at).into_values().collect::<Vec<u64>>()
+    };
+    world.pass(2 * 86_400, job);
+    set_routes(&mut world, routes(vec![100]), Vec::new());
+    assert_eq!((used(&world, 0), used(&world, 1)), (vec![250], vec![225]));
+    // A policy that counts no use takes nothing away before it is in force either.
+    world.pass(86_400, job);
+    set_routes(&mut world, Routes::default(), Vec::new());
+    set_routes(&mut world, routes(Vec::new()), Vec::new());
+    assert_eq!((used(&world, 0), used(&world, 1)), (vec![225], vec![112]));
+}
+
 /// PBS-P-03: a group that has used more than its allocation starts nothing, and more is left of what its users have used.
 #[test]
 fn a_group_above_its_allocation_starts_nothing() {

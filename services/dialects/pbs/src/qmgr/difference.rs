@@ -3,21 +3,21 @@
 use muster_schemas::{
     cluster::{
         ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpec,
-        QueueSpecChange,
+        QueueSpecChange, QueueValue,
     },
     resources::NodeSpec,
 };
 
 /// The request, and whether everything that it does not name stays as it is. It names as little as possible, so that it
-/// takes back nothing that somebody else changes meanwhile. What is taken away can only be left out of a request with
-/// everything else.
+/// takes back nothing that somebody else changes meanwhile. What is taken away from anything but a queue can only be left out of a
+/// request with everything else.
 pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChange, bool) {
     let mut loss = Loss(false);
     let queues = after.queues.iter().filter_map(|queue| {
         let known = before.queues.iter().find(|known| known.name == queue.name);
         match known {
             Some(known) if known == queue => None,
-            Some(known) => Some(of_queue(known, queue, &mut loss)),
+            Some(known) => Some(of_queue(known, queue)),
             None => Some(QueueSpecChange::from(queue.clone())),
         }
     });
@@ -53,38 +53,63 @@ impl Loss {
         let is_same = before == after;
         after.filter(|_| !is_same)
     }
+}
 
-    /// A value that may be missing, and is not small.
-    fn boxed<T: Clone + PartialEq>(&mut self, before: Option<&T>, after: Option<&T>) -> Option<T> {
-        self.0 |= before.is_some() && after.is_none();
-        after.filter(|_| before != after).cloned()
-    }
+/// A value that may be missing, if it is there and differs.
+fn set<T: Clone + PartialEq>(before: Option<&T>, after: Option<&T>) -> Option<T> {
+    after.filter(|_| before != after).cloned()
 }
 
 fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
     (before != after).then(|| after.clone())
 }
 
-fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpecChange {
+/// What a queue loses has a name in a request, so nothing else has to be in it.
+fn of_queue(before: &QueueSpec, after: &QueueSpec) -> QueueSpecChange {
+    let mut unset = Vec::new();
+    let mut lost = |value, had: bool, has: bool| unset.extend((had && !has).then_some(value));
+    lost(
+        QueueValue::DefaultWalltimeSeconds,
+        before.default_walltime_seconds.is_some(),
+        after.default_walltime_seconds.is_some(),
+    );
+    lost(QueueValue::MaxWalltimeSeconds, before.max_walltime_seconds.is_some(), after.max_walltime_seconds.is_some());
+    lost(QueueValue::MaxRunningJobs, before.max_running_jobs.is_some(), after.max_running_jobs.is_some());
+    lost(
+        QueueValue::MaxRunningJobsPerUser,
+        before.max_running_jobs_per_user.is_some(),
+        after.max_running_jobs_per_user.is_some(),
+    );
+    lost(QueueValue::MaxJobs, before.max_jobs.is_some(), after.max_jobs.is_some());
+    lost(QueueValue::Route, before.route.is_some(), after.route.is_some());
+    lost(QueueValue::WalltimeIncreases, before.walltime_increases.is_some(), after.walltime_increases.is_some());
+    lost(QueueValue::MakesWay, before.makes_way.is_some(), after.makes_way.is_some());
     QueueSpecChange {
         name: after.name.clone(),
         priority: changed(&before.priority, &after.priority),
         default_job_priority: changed(&before.default_job_priority, &after.default_job_priority),
         enabled: changed(&before.enabled, &after.enabled),
         started: changed(&before.started, &after.started),
-        default_walltime_seconds: loss.optional(before.default_walltime_seconds, after.default_walltime_seconds),
-        max_walltime_seconds: loss.optional(before.max_walltime_seconds, after.max_walltime_seconds),
+        default_walltime_seconds: set(
+            before.default_walltime_seconds.as_ref(),
+            after.default_walltime_seconds.as_ref(),
+        ),
+        max_walltime_seconds: set(before.max_walltime_seconds.as_ref(), after.max_walltime_seconds.as_ref()),
         nodes: changed(&before.nodes, &after.nodes),
         users: changed(&before.users, &after.users),
-        max_running_jobs: loss.optional(before.max_running_jobs, after.max_running_jobs),
-        max_running_jobs_per_user: loss.optional(before.max_running_jobs_per_user, after.max_running_jobs_per_user),
-        max_jobs: loss.optional(before.max_jobs, after.max_jobs),
+        max_running_jobs: set(before.max_running_jobs.as_ref(), after.max_running_jobs.as_ref()),
+        max_running_jobs_per_user: set(
+            before.max_running_jobs_per_user.as_ref(),
+            after.max_running_jobs_per_user.as_ref(),
+        ),
+        max_jobs: set(before.max_jobs.as_ref(), after.max_jobs.as_ref()),
         attributes: changed(&before.attributes, &after.attributes),
-        route: loss.boxed(before.route.as_ref(), after.route.as_ref()),
+        route: set(before.route.as_ref(), after.route.as_ref()),
         least_asked: changed(&before.least_asked, &after.least_asked),
         most_asked: changed(&before.most_asked, &after.most_asked),
-        walltime_increases: loss.optional(before.walltime_increases.clone(), after.walltime_increases.clone()),
-        makes_way: loss.optional(before.makes_way, after.makes_way),
+        walltime_increases: set(before.walltime_increases.as_ref(), after.walltime_increases.as_ref()),
+        makes_way: set(before.makes_way.as_ref(), after.makes_way.as_ref()),
+        unset,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     update::{Change, Update},
 };
 use crate::{duration::TimeLimit, hostlist};
-use muster_schemas::cluster::{MakesWay, QueueSpec, QueueSpecChange, WayOut};
+use muster_schemas::cluster::{MakesWay, QueueSpec, QueueSpecChange, QueueValue, WayOut};
 use std::collections::BTreeMap;
 
 /// A partition as it will be.
@@ -21,28 +21,46 @@ pub struct PartitionChange {
 }
 
 impl PartitionChange {
-    /// The change of the queue, which names what differs; `None` if it loses a value, which no change can name.
-    pub fn named(&self, before: Option<&QueueSpec>) -> Option<QueueSpecChange> {
+    /// The change of the queue, which names what differs.
+    pub fn named(&self, before: Option<&QueueSpec>) -> QueueSpecChange {
         let after = &self.queue;
-        let Some(before) = before else { return Some(after.clone().into()) };
-        let loses = before.default_walltime_seconds.is_some() && after.default_walltime_seconds.is_none()
-            || before.max_walltime_seconds.is_some() && after.max_walltime_seconds.is_none()
-            || before.makes_way.is_some() && after.makes_way.is_none();
-        (!loses).then(|| QueueSpecChange {
+        let Some(before) = before else { return after.clone().into() };
+        let lost = [
+            (
+                before.default_walltime_seconds.is_some(),
+                after.default_walltime_seconds.is_some(),
+                QueueValue::DefaultWalltimeSeconds,
+            ),
+            (
+                before.max_walltime_seconds.is_some(),
+                after.max_walltime_seconds.is_some(),
+                QueueValue::MaxWalltimeSeconds,
+            ),
+            (before.makes_way.is_some(), after.makes_way.is_some(), QueueValue::MakesWay),
+        ];
+        let unset = lost.into_iter().filter(|(had, has, _)| *had && !has).map(|(.., value)| value);
+        QueueSpecChange {
             name: after.name.clone(),
             priority: changed(&before.priority, &after.priority),
             enabled: changed(&before.enabled, &after.enabled),
             started: changed(&before.started, &after.started),
-            default_walltime_seconds: after.default_walltime_seconds,
-            max_walltime_seconds: after.max_walltime_seconds,
+            default_walltime_seconds: set_to(before.default_walltime_seconds, after.default_walltime_seconds),
+            max_walltime_seconds: set_to(before.max_walltime_seconds, after.max_walltime_seconds),
             nodes: changed(&before.nodes, &after.nodes),
             users: changed(&before.users, &after.users),
             least_asked: changed(&before.least_asked, &after.least_asked),
             most_asked: changed(&before.most_asked, &after.most_asked),
-            makes_way: after.makes_way,
+            makes_way: set_to(before.makes_way, after.makes_way),
+            unset: unset.collect(),
             ..QueueSpecChange::default()
-        })
+        }
     }
+}
+
+/// A value that may be missing, if it is there and differs.
+fn set_to<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<T> {
+    let is_same = before == after;
+    after.filter(|_| !is_same)
 }
 
 fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
@@ -50,16 +68,17 @@ fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
 }
 
 /// The partition with this name as an update leaves it. `before` is its queue as it is, `None` for a new one;
-/// `is_default` is whether it is the default partition, and `is_node` knows the names of nodes.
+/// `is_default` is whether it is the default partition; `is_node` knows the names of nodes, and `is_class` those of QOS.
 ///
 /// # Errors
-/// A value that does not fit its key, a node that does not exist, or a key for something that queues do not have.
+/// A value that does not fit its key, a node or a QOS that does not exist, or a key for something that queues do not have.
 pub fn queue_change(
     update: &Update,
     name: &str,
     before: Option<&QueueSpec>,
     is_default: bool,
     is_node: impl Fn(&str) -> bool,
+    is_class: impl Fn(&str) -> bool,
 ) -> Result<PartitionChange, Failure> {
     let queue = before.cloned().unwrap_or_else(|| QueueSpec { name: name.to_owned(), ..QueueSpec::default() });
     let mut change = PartitionChange { queue, is_default: false, class: None };
@@ -82,7 +101,7 @@ pub fn queue_change(
                 let known = before.map_or(&[][..], |before| &before.nodes);
                 change.queue.nodes = nodes(&pair.value, pair.change, known, &is_node)?;
             }
-            "QoS" => change.class = Some(class(&pair.value)),
+            "QoS" => change.class = Some(class(&pair.value, &is_class)?),
             key => set(&mut change.queue, key, &pair.value)?,
         }
     }
@@ -148,10 +167,13 @@ fn grace(update: &Update, queue: &mut QueueSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A class, in any of the ways to say none.
-fn class(value: &str) -> String {
-    let is_none = ["n/a", "none"].iter().any(|none| none.eq_ignore_ascii_case(value));
-    if is_none { String::new() } else { value.to_owned() }
+/// A class, in any of the ways to say none. One that does not exist would limit nothing.
+fn class(value: &str, is_class: &impl Fn(&str) -> bool) -> Result<String, Failure> {
+    if ["", "n/a", "none"].iter().any(|none| none.eq_ignore_ascii_case(value)) {
+        return Ok(String::new());
+    }
+    let wrong = || Failure::plain("slurm_update error: Invalid qos specification");
+    is_class(value).then(|| value.to_owned()).ok_or_else(wrong)
 }
 
 /// A time limit in seconds; `None` without one.

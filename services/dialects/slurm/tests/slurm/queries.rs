@@ -726,7 +726,7 @@ fn the_lines_of_a_shell_are_commands() {
 /// SL-C-38: partitions are queues.
 #[test]
 fn partitions_are_made_and_changed_as_queues() {
-    use muster_schemas::cluster::{MakesWay, QueueSpec, WayOut};
+    use muster_schemas::cluster::{MakesWay, QueueSpec, QueueValue, WayOut};
     use muster_slurm::queries::partitions::{PartitionChange, queue_change};
     let before: QueueSpec = serde_json::from_value(json!({
         "name": "p2", "nodes": ["n1", "n2"], "max_walltime_seconds": 3600, "makes_way": { "by": "cancel", "grace_seconds": 5 },
@@ -736,11 +736,11 @@ fn partitions_are_made_and_changed_as_queues() {
     let change = |text: &str| {
         let update = update(text);
         let Subject::Partition(name) = update.subject.clone() else { panic!("{text}") };
-        queue_change(&update, &name, Some(&before), true, is_node)
+        queue_change(&update, &name, Some(&before), true, is_node, |class| class == "long")
     };
     let after = |text: &str| change(&format!("update partitionname=p2 {text}")).expect(text);
     let made = after("nodes=n[1-3] maxtime=2:00:00 defaulttime=30 default=yes prioritytier=5 state=up");
-    let queue = made.named(Some(&before)).expect("it loses nothing");
+    let queue = made.named(Some(&before));
     assert!(made.is_default && (queue.enabled, queue.started) == (None, None), "it was up before");
     assert_eq!(queue.nodes, Some(["n1", "n2", "n3"].map(str::to_owned).to_vec()));
     assert_eq!((queue.max_walltime_seconds, queue.default_walltime_seconds), (Some(7200), Some(1800)));
@@ -752,7 +752,11 @@ fn partitions_are_made_and_changed_as_queues() {
     let none = PartitionChange { queue: before.clone(), is_default: false, class: None };
     assert_eq!(after("hidden=no minnodes=0 allowgroups=ALL lln=no defaulttime=NONE rootonly=no"), none);
     let unlimited = after("maxtime=unlimited");
-    assert_eq!((unlimited.queue.max_walltime_seconds, unlimited.named(Some(&before))), (None, None));
+    let named = unlimited.named(Some(&before));
+    assert_eq!((unlimited.queue.max_walltime_seconds, named.max_walltime_seconds), (None, None));
+    assert_eq!(named.unset, [QueueValue::MaxWalltimeSeconds]);
+    assert_eq!(after("preemptmode=off").named(Some(&before)).unset, [QueueValue::MakesWay]);
+    assert_eq!(queue.unset, []);
     let asked = after("maxnodes=4 minnodes=2 rootonly=yes").queue;
     assert_eq!((asked.most_asked["nodes"], asked.least_asked["nodes"]), (4, 2));
     assert_eq!(asked.users, ["root"]);
@@ -764,9 +768,11 @@ fn partitions_are_made_and_changed_as_queues() {
     }
     assert_eq!(preempted("preemptmode=off"), None);
     assert_eq!(
-        ["qos=long", "qos=", "state=up"].map(|text| after(text).class.map(|class| class.len())),
-        [Some(4), Some(0), None]
+        ["qos=long", "qos=", "qos=N/A", "state=up"].map(|text| after(text).class.map(|class| class.len())),
+        [Some(4), Some(0), Some(0), None]
     );
+    let unknown = change("update partitionname=p2 qos=lnog").expect_err("there is no such QOS");
+    assert_eq!(unknown.lines, ["slurm_update error: Invalid qos specification"]);
     for wrong in [
         "nodes=n9",
         "nodes-=n1,n2",
