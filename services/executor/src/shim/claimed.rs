@@ -121,7 +121,7 @@ impl Shim {
         let order = &self.claim.order;
         let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return };
         if let Err(why) = site.remove_group(&order.order, &order.identity) {
-            self.note_unfit(&why);
+            self.note_unfit(&format!("{}: {why}", cleaning::cannot_be_ended(Some(order.order.job))));
         }
     }
 
