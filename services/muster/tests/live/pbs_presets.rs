@@ -79,10 +79,16 @@ fn sgi_origin_moves_jobs_into_queues_and_keeps_promises() {
     let short = submit(&site, "-l ncpus=2 -l walltime=0:30:00");
     runs_in(&site, &short, "small");
     waits_for(&site, &late, "");
+    // A cycle before all nodes are back could give the holder's place to the later job.
+    site.ok("qmgr -c 'set server scheduling = false'");
     site.system.stop();
     let config = site.system.path("site.toml").display().to_string();
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
     is_in_force(&site, "sgi_origin");
+    let is_up = |node: &serde_json::Value| node["state"] == "up";
+    let are_up = || site.system.json(&["nodes", "--json"])["nodes"].as_array().is_some_and(|nodes| nodes.iter().all(is_up));
+    site.system.wait_until("all nodes are back", are_up);
+    site.ok("qmgr -c 'set server scheduling = true'");
     site.ok(&format!("qdel {first} {short}"));
     runs_in(&site, &wide, "large");
     assert_eq!(attribute(&site, &late, "job_state"), "Q");
