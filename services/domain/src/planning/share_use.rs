@@ -104,7 +104,9 @@ mod tests {
         let second = |seconds: i64| Timestamp(seconds * 1_000_000);
         let (mut once, mut often) = (begun.clone(), begun);
         once.decay(100, second(350));
-        (0..=350).for_each(|at| often.decay(100, second(at)));
+        for at in 0..=350 {
+            often.decay(100, second(at));
+        }
         assert_eq!(once, often);
         assert_eq!(once.users.iter().map(|(user, used)| (&**user, *used)).collect::<Vec<_>>(), [("ann", 125)]);
         assert_eq!(once.since, second(300));
