@@ -29,7 +29,7 @@ pub struct Config {
     /// Whether processes are bound to the cores of their run. Default: true; with `muster up` false, and only its only node
     /// can bind.
     pub bind_cpus: bool,
-    /// The property of the node with the CPUs of its cores, for jobs whose orders say what their nodes are, which those of OAR do.
+    /// The property of the node with the CPUs of its cores, for jobs whose orders say what their nodes are.
     /// Default: `cpuset`.
     pub cpuset_property: String,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.

@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use isolation::{Inside, Isolation};
+pub use isolation::Inside;
 
 /// The file in a spool that says why the node is to be drained.
 const UNFIT: &str = "unfit";
@@ -56,6 +56,17 @@ pub struct SitePrograms {
     pub before_resume_program: Option<PathBuf>,
     /// Makes, reads and fills the groups of jobs, in place of the executor's own.
     pub isolation: Option<Isolation>,
+}
+
+/// The programs that make, read and fill the groups of jobs; there are all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// Makes and removes groups.
+    pub manager: PathBuf,
+    /// Tells the group of a process.
+    pub reader: PathBuf,
+    /// Takes a process into a group.
+    pub joiner: PathBuf,
 }
 
 /// Either change of the processes of a job.

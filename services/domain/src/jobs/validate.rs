@@ -125,7 +125,7 @@ pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
     dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
 }
 
-/// How the last word of the name of an attribute begins that only operators set, as in `slurm.0.admin-comment`.
+/// How the last word of the name of an attribute begins that only operators set, such as `admin-comment`.
 const OF_OPERATORS: &str = "admin-";
 
 /// What an operator notes about a job is written by nobody else.

@@ -3,25 +3,10 @@
 //! The executor takes itself into the group of a job, starts the processes there, which therefore are in it from their birth,
 //! and goes back to where it was. What it finds of a job without the site is what the process tree tells.
 
-use super::{SitePrograms, short, variables};
+use super::{Isolation, SitePrograms, short, variables};
 use crate::identity::Identity;
 use muster_schemas::node::LaunchOrder;
-use serde::{Deserialize, Serialize};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
-
-/// The programs; there are all of them or none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Isolation {
-    /// Makes and removes groups.
-    pub manager: PathBuf,
-    /// Tells the group of a process.
-    pub reader: PathBuf,
-    /// Takes a process into a group.
-    pub joiner: PathBuf,
-}
+use std::{path::Path, process::Command};
 
 /// This process while it is in the group of a job.
 #[must_use = "it has to leave"]

@@ -86,7 +86,8 @@ fn sgi_origin_moves_jobs_into_queues_and_keeps_promises() {
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
     is_in_force(&site, "sgi_origin");
     let is_up = |node: &serde_json::Value| node["state"] == "up";
-    let are_up = || site.system.json(&["nodes", "--json"])["nodes"].as_array().is_some_and(|nodes| nodes.iter().all(is_up));
+    let are_up =
+        || site.system.json(&["nodes", "--json"])["nodes"].as_array().is_some_and(|nodes| nodes.iter().all(is_up));
     site.system.wait_until("all nodes are back", are_up);
     site.ok("qmgr -c 'set server scheduling = true'");
     site.ok(&format!("qdel {first} {short}"));

@@ -5,11 +5,10 @@ use super::{message::Seen, picture};
 use jiff::tz::TimeZone;
 use muster_domain::{State, jobs::Job};
 use muster_pbs::{
-    attributes::Attributes,
     flavour::Flavour,
     queries::{self, Signal},
     refusal::Refusal as Misread,
-    submit::{Reading, Rules},
+    submit::{Present, Reading, Rules},
     text::quoted,
 };
 use muster_pbs_script::action::{Action, Change, Code, Gate, Refusal};
@@ -171,9 +170,10 @@ fn alteration(state: &State, changes: &[Change], spec: Option<&JobSpec>, now: Ti
     let alteration = queries::alteration(&words, &reading).map_err(misread)?;
     let node_names = Some(state.nodes().map(|node| node.spec.name.clone()).collect());
     let rules = Rules { node_names, ..Rules::default() };
-    let none = Default::default();
-    let attributes = Attributes(spec.map_or(&none, |spec| &spec.attributes));
-    let change = queries::change(&alteration, attributes, &rules).map_err(misread)?;
+    let unknown = JobSpec::default();
+    // Programs change neither mails nor output files, so nobody asks for the owner and for folders.
+    let present = Present { spec: spec.unwrap_or(&unknown), owner: "", directory: "/", is_folder: |_| false };
+    let change = queries::change(&alteration, &present, &rules).map_err(misread)?.change;
     Ok(JobChange { begin: begin.or(change.begin), ..change })
 }
 

@@ -41,6 +41,7 @@ fn node_file(step: u32, cores: &str) -> Option<String> {
         trace: TraceContext::default(),
         access: None,
         dialect: Some("hpcpack".into()),
+        group: None,
     };
     HpcPack.node_file(&order).map(|(variable, text)| {
         assert_eq!(variable, "MUSTER_TASK_NODEFILE");

@@ -1,9 +1,7 @@
 //! Options that a site adds (SL-S-22): each a name, whether it takes a value, and what the help text says. They hold for one
-//! component, and no later one. Their values go into variables of the tasks, and to the submission filters.
+//! component, and no later one.
 
 use super::{Argument, Heading, OPTIONS, OptionSpec, Place, table, values::Kind};
-use crate::request::Settings;
-use std::collections::BTreeMap;
 
 /// The most options of a site.
 pub const MAX_OPTIONS: usize = 64;
@@ -11,14 +9,8 @@ pub const MAX_OPTIONS: usize = 64;
 const MAX_NAME_BYTES: usize = 32;
 /// The longest help text, in bytes.
 const MAX_HELP_BYTES: usize = 200;
-/// The longest value, in bytes.
-pub const MAX_VALUE_BYTES: usize = 1_024;
-/// The beginning of the variables with their values. A site names none itself, so none can be one that programs know.
+/// The beginning of the variables with the values. A site names none itself, so none can be one that programs know.
 const VARIABLE: &str = "SITE_OPTION_";
-/// What follows the name of a variable for a component of several.
-const SUFFIX: &str = "_HET_GROUP_";
-/// The value of a flag's variable.
-const SET: &str = "1";
 
 /// The options that a site adds. They live as long as the process: it reads them once, as it does Slurm's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,46 +115,16 @@ fn is_value_name(name: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether a text can be a value of such an option.
-pub fn is_value(text: &str) -> bool {
-    (1..=MAX_VALUE_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
-}
-
 fn short(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(60).collect()
 }
 
 /// The variable with the value of an option.
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     format!("{VARIABLE}{}", name.to_ascii_uppercase().replace('-', "_"))
 }
 
 /// Whether a variable has the value of such an option.
 pub fn is_variable(name: &str) -> bool {
     name.starts_with(VARIABLE)
-}
-
-/// The variables of the options of a component, or of a part of a step.
-pub fn variables(settings: &Settings) -> impl Iterator<Item = (String, String)> {
-    let of_site = settings.iter().filter(|(option, _)| option.place == Place::Site);
-    of_site.map(|(option, text)| (variable(option.name), if text.is_empty() { SET } else { text }.to_owned()))
-}
-
-/// The variables of a job: those of its first component, and if it has several those of each with its number (SL-E-01).
-pub fn of_job(components: &[Settings]) -> BTreeMap<String, String> {
-    let suffixed = components.iter().enumerate().filter(|_| components.len() > 1).flat_map(|(offset, settings)| {
-        variables(settings).map(move |(name, value)| (format!("{name}{SUFFIX}{offset}"), value))
-    });
-    components.first().into_iter().flat_map(variables).chain(suffixed).collect()
-}
-
-/// What a part of a step on this component inherits: instead of the variables of the first component those of its own.
-pub fn of_component(component: u32, inherited: &[(String, String)]) -> Vec<(String, String)> {
-    let suffix = format!("{SUFFIX}{component}");
-    let own = inherited.iter().filter(|(name, _)| is_variable(name)).filter_map(|(name, value)| {
-        let plain = name.strip_suffix(&suffix)?;
-        Some((plain.to_owned(), value.clone()))
-    });
-    let others = inherited.iter().filter(|(name, _)| !is_variable(name) || name.contains(SUFFIX));
-    others.cloned().chain(own).collect()
 }

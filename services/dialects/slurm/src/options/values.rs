@@ -10,7 +10,6 @@ pub use numbers::{count, number};
 pub use resources::{Gres, gpus, gres, licences, names_several_models};
 pub use signals::{SignalAhead, signal_name, signal_number};
 
-use super::site;
 use crate::{duration, duration::TimeLimit, hostlist, moment, size};
 use muster_schemas::{
     job::{ArraySpec, Occasion},
@@ -108,7 +107,7 @@ impl Kind {
             Self::Hint => is_one_of(text, &["compute_bound", "memory_bound", "multithread", "nomultithread", "help"]),
             Self::CpuBind => is_one_of(text, &["help"]) || CpuBind::parse(text).is_some(),
             Self::MemBind => is_one_of(text, &["help"]) || MemBind::parse(text).is_some(),
-            Self::OfSite => site::is_value(text),
+            Self::OfSite => is_of_site(text),
             Self::Profile => text.split(',').all(|kind| is_one_of(kind, &PROFILES)),
         }
     }
@@ -346,6 +345,14 @@ pub fn hosts_of_file(text: &str) -> Option<String> {
     let words: Vec<&str> = lines.flat_map(str::split_ascii_whitespace).map(|word| word.trim_matches(',')).collect();
     let list = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(",");
     hosts(&list).map(|_| list)
+}
+
+/// The longest value of an option that a site adds, in bytes.
+pub const MAX_SITE_VALUE_BYTES: usize = 1_024;
+
+/// Whether a text can be a value of an option that a site adds.
+pub fn is_of_site(text: &str) -> bool {
+    (1..=MAX_SITE_VALUE_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
 /// Node names without duplicates; `None` if the list is empty or cannot be read.

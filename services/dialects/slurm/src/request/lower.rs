@@ -7,8 +7,8 @@ use crate::{
     job_id::dependencies,
     messages::{Refusal, Rejection},
     moment::{self, Now},
-    options::{Command, Place, site, values},
-    output,
+    options::{Command, Place, values},
+    output, site_variables,
 };
 use muster_schemas::{
     job::{
@@ -188,7 +188,7 @@ fn environment_of(submission: &Submission<'_>) -> BTreeMap<String, String> {
     let text = |option| submission.components.first().and_then(|leader| leader.text(option));
     let mut environment = environment::of_job(text("export"), &submission.caller.environment);
     environment::propagate(&mut environment, text("propagate"));
-    environment.extend(site::of_job(submission.components));
+    environment.extend(site_variables::of_job(submission.components));
     environment
 }
 

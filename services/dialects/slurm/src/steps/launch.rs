@@ -5,8 +5,9 @@ use crate::{
     attributes::{component, component_key},
     environment::{self, ComponentFacts, GPU_OPTIONS, JobFacts},
     hostlist,
-    options::{site, values},
+    options::values,
     request::{Settings, Source},
+    site_variables,
     size::{MEGABYTE, parse_megabytes},
 };
 use muster_schemas::{
@@ -95,7 +96,7 @@ impl StepPlan {
         }
         let of_part = |part: &PlannedPart| match job.components.len() {
             ..=1 => exported(part, &inherited),
-            _ => exported(part, &site::of_component(part.part.component, &inherited)),
+            _ => exported(part, &site_variables::of_component(part.part.component, &inherited)),
         };
         let mut environments: Vec<Variables> = self.parts.iter().map(of_part).collect();
         let mut environment = take_common(&mut environments);
@@ -189,7 +190,7 @@ impl StepPlan {
                 .chain(variables)
                 .chain(binding_variables(&planned.settings))
                 .chain(gpu_variables(&planned.settings))
-                .chain(site::variables(&planned.settings))
+                .chain(site_variables::variables(&planned.settings))
                 .collect(),
             gpus: gpus::wanted(&planned.settings, &places),
             gpu_binding: planned.gpu_binding.clone(),

@@ -800,6 +800,7 @@ fn partitions_are_made_and_changed_as_queues() {
             Some(&before),
             true,
             is_node,
+            |_| true,
         );
         changed.map(|change| change.queue.users)
     };
