@@ -18,9 +18,10 @@ use muster_slurm::{
     environment::{PACK_NAMES, defaults, of_allocation, with_pack_names},
     messages::AllocationEvent,
     moment::Now,
-    options::{Command, parse_with, site, values::signal_number},
+    options::{Command, parse_with, values::signal_number},
     queries::Failure,
     request::{Caller, Interactive, Rules, Settings, components},
+    site_variables,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -54,7 +55,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     let mut caller = caller(COMMAND, connection, words)?;
     forget_outer_job(&mut caller);
     let settings = components(&[], &defaults(COMMAND, None, variable), &line, &now)?;
-    caller.environment.extend(site::of_job(&settings));
+    caller.environment.extend(site_variables::of_job(&settings));
     tell(COMMAND, &line, &settings);
     let leader = settings.first().cloned().unwrap_or_default();
     let has_shell = !leader.is_set("no-shell");

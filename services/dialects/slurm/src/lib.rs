@@ -29,7 +29,7 @@ pub mod request;
 pub mod script;
 pub mod select;
 pub mod show;
-mod site_variables;
+pub mod site_variables;
 pub mod size;
 pub mod steps;
 pub mod words;
