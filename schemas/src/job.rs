@@ -16,6 +16,11 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use utoipa::ToSchema;
 
+/// Whether only operators set an attribute of this name: it says what they note about a job.
+pub fn is_of_operators(attribute: &str) -> bool {
+    attribute.rsplit('.').next() == Some("admin-comment")
+}
+
 /// A submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]

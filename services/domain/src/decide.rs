@@ -20,7 +20,7 @@ use crate::{
     runs::{self, decide::Known, shrink},
     state::State,
     steps::{self, decide::launch},
-    triggers,
+    triggers, validate,
 };
 use muster_schemas::{
     Timestamp,
@@ -157,8 +157,9 @@ fn notification_done(state: &State, event: Event) -> Decision {
     if job.number == 0 {
         return Decision::done(power::decide::told(state, *of, result));
     }
+    // A number beyond the present notifications can be one from before they were changed.
     let wanted = state.job(*job).is_some_and(|job| {
-        let known = (*notification as usize) < job.notifications().len();
+        let known = (*notification as usize) < validate::MAX_LIST;
         known && !job.notified.as_ref().is_some_and(|done| done.contains(&(*of, *notification)))
     });
     Decision::done(if wanted { vec![event] } else { Vec::new() })

@@ -39,6 +39,9 @@ pub fn cannot_be_ended(job: Option<JobId>) -> String {
     format!("{} of {of} cannot be removed", UnfitCause::Remains.words())
 }
 
+/// How long it holds for files that their owner has no other job here.
+const FRESH: Duration = Duration::from_millis(100);
+
 /// Something that a user has left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
@@ -58,12 +61,15 @@ pub enum Leftover {
 impl Leftover {
     fn set_aside(&self) -> io::Result<()> {
         match self {
-            Self::Folder { path, aside } => unless_gone(fs::rename(path, aside)),
+            Self::Folder { path, aside } => unless_gone(fs::rename(path, aside)).or_else(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => Ok(()),
+                _ => Err(error),
+            }),
             Self::File(_) | Self::Shared(..) => Ok(()),
         }
     }
 
-    /// What stands in its place by now is not replaced, unless it is an empty folder.
+    /// A folder that stands in its place by now is not replaced, unless it is empty.
     fn put_back(&self) -> io::Result<()> {
         match self {
             Self::Folder { path, aside } => unless_gone(fs::rename(aside, path)),
@@ -73,6 +79,8 @@ impl Leftover {
 
     fn remove(&self) -> io::Result<()> {
         match self {
+            // A folder that its owner may not move, such as one in a folder of root, is emptied in its place.
+            Self::Folder { path, aside } if !aside.exists() => unless_gone(removal::empty(path)),
             Self::Folder { aside, .. } => removal::remove(aside),
             Self::File(path) => unless_gone(fs::remove_file(path)),
             Self::Shared(kind, id) => {
@@ -111,13 +119,21 @@ pub fn remove_leftovers(
     mut has_other_jobs: impl FnMut() -> bool,
 ) -> Option<String> {
     let mut failures = Vec::new();
+    let mut asked: Option<Instant> = None;
     for one in found {
         // A job that begins from now on does not find the folder, and one that began before is seen by the question.
-        if let Err(why) = as_user(&|| one.set_aside()) {
+        if matches!(one, Leftover::Folder { .. })
+            && let Err(why) = as_user(&|| one.set_aside())
+        {
             failures.push(why);
             continue;
         }
-        let is_kept = has_other_jobs();
+        // Of many files not each is worth the question.
+        let is_fresh = matches!(one, Leftover::File(_)) && asked.is_some_and(|asked| asked.elapsed() < FRESH);
+        let is_kept = !is_fresh && has_other_jobs();
+        if !is_fresh {
+            asked = Some(Instant::now());
+        }
         failures.extend(as_user(&|| if is_kept { one.put_back() } else { one.remove() }).err());
         if is_kept {
             break;
@@ -246,7 +262,7 @@ mod tests {
         assert!(outside.path().exists(), "no link is followed");
     }
 
-    /// OAR-X-08: a job of the user that begins meanwhile keeps what is not removed yet, and what it makes anew.
+    /// OAR-X-08: a job of the user that begins meanwhile keeps what is not removed yet, and what it makes itself.
     #[test]
     fn nothing_more_goes_once_the_user_has_another_job() {
         let folder = tempfile::tempdir().unwrap();

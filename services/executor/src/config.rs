@@ -182,6 +182,11 @@ impl Config {
             "`suspend_program` would run as `{NOBODY}`, who may not stop the processes of users: name an account that may as \
              `site_program_account`, such as `root`"
         );
+        anyhow::ensure!(
+            self.isolation_manager.is_none() || !is_powerless,
+            "`isolation_manager` would run as `{NOBODY}`, who may not move processes into groups: name an account that may \
+             as `site_program_account`, such as `root`"
+        );
         self.check_isolation()?;
         for folder in &self.cleaned_folders {
             let is_meant = folder.is_absolute() && folder.parent().is_some();

@@ -14,7 +14,7 @@ use crate::{
     runtimes::RuntimeChoice,
     shim,
     site::{self, SitePrograms},
-    spool::{End, RunFolder, SITE_NODE_FILE, Spool, SpooledOrder},
+    spool::{End, RunFolder, RunLog, SITE_NODE_FILE, Spool, SpooledOrder},
 };
 use muster_schemas::{
     JobId, PartId, RunId, StepId, Timestamp,
@@ -233,7 +233,11 @@ impl Launcher {
             let batch: Vec<Work> = std::iter::once(first).chain(work.try_iter().take(MAX_BATCH - 1)).collect();
             self.work(batch);
         }
-        self.settings.hierarchies.leave();
+        // The shim of a run that was launched a moment ago may not have made its group in them yet.
+        let is_over = |key: &RunKey| matches!(self.spool.run(*key).log(), Ok(None | Some(RunLog { end: Some(_), .. })));
+        if self.spool.keys().is_ok_and(|keys| keys.iter().all(is_over)) {
+            self.settings.hierarchies.leave();
+        }
     }
 
     /// Continues what an earlier executor left.

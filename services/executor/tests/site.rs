@@ -266,7 +266,7 @@ async fn a_site_isolates_jobs_in_its_own_way() {
     assert_eq!(node.run(node.script(2, "exit 4")).await.status, code(4));
     let why = drained(&node).await;
     assert!(
-        why.starts_with("processes or control groups of job 1 cannot be removed: ") && why.ends_with(": no group"),
+        why.starts_with("processes or control groups of job 2 cannot be removed: ") && why.ends_with(": no group"),
         "{why}"
     );
     fs::remove_file(node.work("broken-remove")).unwrap();
@@ -336,7 +336,7 @@ async fn a_node_where_something_of_a_job_stays_is_unfit() {
         fs::write(node.work("go"), "").unwrap();
         assert_eq!(node.ended(1).await.status, code(4), "{mode:?}");
         let why = drained(&node).await;
-        assert_eq!(why, "processes or control groups of job 1 cannot be removed", "{mode:?}");
+        assert_eq!(why, "processes or control groups of job 2 cannot be removed", "{mode:?}");
         assert_eq!(UnfitCause::of_reason(&why), Some(UnfitCause::Remains));
         for group in inside {
             fs::remove_dir(&group).unwrap();

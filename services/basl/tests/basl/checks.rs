@@ -50,10 +50,12 @@ fn mistakes_have_a_place_in_their_line() {
         assert!(all.len() == 1 && all[0].starts_with(start), "{all:?}");
     };
     one("sched_main() {\n\tprint(\"\u{fc}\u{20ac}\"); x = 1;\n}", "p.basl:2: column 15: unknown variable 'x'");
-    one("// one\nsched_main() { print(\"open); }", "p.basl:2: column 22: a string lacks its closing quote");
+    let open = located("// one\nsched_main() { print(\"open); }");
+    assert!(open[0].starts_with("p.basl:2: column 22: a string lacks its closing quote"), "{open:?}");
     one("Int f() { } sched_main() { f(); }", "p.basl:1: column 11: 'f' can end without return(Int)");
     one("sched_main() {\n}\n\n   Int b;", "p.basl:4: column 4: sched_main comes last");
-    one("sched_main() {\n", "p.basl:2: column 1: expected '}' at the end of a block");
+    let unfinished = located("sched_main() {\n");
+    assert!(unfinished[0].starts_with("p.basl:2: column 1: expected '}' at the end of a block"), "{unfinished:?}");
     let both = located("sched_main() { y = 1; x = 1; }");
     assert_eq!(both[0], "p.basl:1: column 16: unknown variable 'y' (token 'y')");
     assert!(both[1].starts_with("p.basl:1: column 23: unknown variable 'x'"), "{both:?}");

@@ -334,6 +334,8 @@ fn resubmit(site: &mut Site, job: u64, words: &Words) -> Ended {
     let mut spec = detail.spec;
     spec.attributes.insert(keys::REPLACES.to_owned(), job.to_string());
     spec.attributes.remove(keys::INDEX);
+    // An operator's remarks are about the other job, and its owner may not write them.
+    spec.attributes.retain(|name, _| !muster_schemas::job::is_of_operators(name));
     spec.environment.remove(muster_oar::dialect::INDEX);
     let now = site.now();
     for part in &mut spec.components {

@@ -187,7 +187,9 @@ impl PolicyFolder {
         }
         let config = self.client.config(Moment::Now)?;
         let preset = self.preset_of(&config);
-        if preset != tables.preset.as_ref().map(|preset| preset.preset) && self.refused != Some(preset) {
+        if preset == tables.preset.as_ref().map(|preset| preset.preset) {
+            self.refused = None;
+        } else if self.refused != Some(preset) {
             return Ok(true);
         }
         let wanted = self.policy(tables, hashes)?;

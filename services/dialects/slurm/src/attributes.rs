@@ -135,7 +135,7 @@ pub fn site_option_key(offset: usize, name: &str) -> String {
     component_key(offset, &format!("{SITE_OPTION}{name}"))
 }
 
-/// What is before the name of an option that a site has added.
+/// The beginning of the name of an attribute with an option that a site has added.
 const SITE_OPTION: &str = "site-option.";
 
 /// The Slurm attributes of a job.

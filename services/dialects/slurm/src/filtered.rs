@@ -34,7 +34,7 @@ const KEYS: [&str; 10] = [
     "Gres",
 ];
 
-/// What is before the name of an option of the site.
+/// The words before the name of an option of the site.
 const SITE_OPTION: &str = "SiteOption.";
 
 /// The request of a component. `alternatives` is its current request, `attributes` those of its job, `offset` is its

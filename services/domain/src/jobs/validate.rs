@@ -19,7 +19,7 @@ use muster_schemas::{
     address,
     command::Refusal,
     event::OutputFiles,
-    job::{ArraySpec, Checkpoint, Component, JobSpec, JobType, Launch, Notification, Program, Sink},
+    job::{ArraySpec, Checkpoint, Component, JobSpec, JobType, Launch, Notification, Program, Sink, is_of_operators},
 };
 use std::collections::BTreeMap;
 
@@ -125,13 +125,9 @@ pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
     dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
 }
 
-/// How the last word of the name of an attribute begins that only operators set, such as `admin-comment`.
-const OF_OPERATORS: &str = "admin-";
-
 /// What an operator notes about a job is written by nobody else.
 pub(crate) fn attributes_of_operators(access: &Access, attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    let is_of_operators = |name: &&String| name.rsplit('.').next().is_some_and(|word| word.starts_with(OF_OPERATORS));
-    match attributes.keys().find(is_of_operators) {
+    match attributes.keys().find(|name| is_of_operators(name)) {
         Some(name) => access.require_operator(&format!("set the attribute `{}`", shown(name))),
         None => Ok(()),
     }

@@ -37,7 +37,7 @@ impl State {
         self.planning.policy.as_ref()?.turns.as_ref()?.usage
     }
 
-    /// What is news of the measured processor time of runs on a node, if it is charged.
+    /// The part of the measured processor time of runs on a node that nobody has been charged for yet; none if it is not charged.
     pub(crate) fn counted_use(&self, node: NodeId, used: Vec<PartUse>) -> Vec<PartUse> {
         if self.usage_rule().is_none_or(|rule| rule.charge != Charge::CpuSeconds) {
             return Vec::new();

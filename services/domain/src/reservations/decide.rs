@@ -85,12 +85,15 @@ fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item
     Ok(())
 }
 
-/// Another reservation of the node in the way of this one, which may not overlap it.
+/// Another reservation of the node in the way of this one, which may not overlap it. One that was laid over others is in the
+/// way of new ones only.
 fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
     if spec.overlaps {
         return None;
     }
-    let others = state.reservations_of(node).filter(|other| other.spec.name != spec.name);
+    let is_known = state.reservation(&spec.name).is_some();
+    let is_meant = |other: &&Reservation| other.spec.name != spec.name && !(is_known && other.spec.overlaps);
+    let others = state.reservations_of(node).filter(is_meant);
     others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
 }
 
@@ -210,7 +213,9 @@ fn reservation_due<'a>(
     let Some(next) = next_time(state, reservation, moved, now) else {
         return vec![Event::ReservationRemoved { name }];
     };
-    moved.push(Moved { start: next.start, end: next.end, nodes: &reservation.nodes });
+    if !next.overlaps {
+        moved.push(Moved { start: next.start, end: next.end, nodes: &reservation.nodes });
+    }
     let is_by_count = matches!(next.nodes, ReservedNodes::Count { .. });
     let keeps: Vec<NodeId> = reservation.nodes.iter().copied().filter(|_| is_by_count).collect();
     let placed = (!keeps.is_empty()).then_some(Event::ReservationPlaced { name, nodes: keeps });

@@ -8,7 +8,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
-    event::{Event, JobChange, OutputFiles, StopReason},
+    event::{DeliveryResult, Event, JobChange, OutputFiles, StopReason},
     job::{ArraySpec, ExitStatus, JobSpec, Notification, Occasion, Outcome, RequeuePolicy, Sink},
     plan::{ReservationSpec, ReservedNodes},
 };
@@ -156,8 +156,10 @@ fn only_operators_set_what_operators_note() {
     let change = JobChange { attributes: attributes.clone(), ..JobChange::default() };
     cluster.refused(&user("ada"), alter(id, change.clone()), RefusalCode::PermissionDenied, "slurm.0.admin-comment");
     let spec = JobSpec { attributes, ..job(1, 1) };
-    let submission = Command::Submit { jobs: vec![spec] };
+    let submission = Command::Submit { jobs: vec![spec.clone()] };
     cluster.refused(&user("ada"), submission, RefusalCode::PermissionDenied, "slurm.0.admin-comment");
+    let described = Command::SubmitDocument { spec: Box::new(spec), intake: Box::default() };
+    cluster.refused(&user("ada"), described, RefusalCode::PermissionDenied, "slurm.0.admin-comment");
     cluster.ok(&user("oper"), alter(id, change));
     let kept: Vec<(&str, &str)> = cluster.state.altered_attributes(id).collect();
     assert_eq!(kept, [("slurm.0.admin-comment", "approved")]);
@@ -214,6 +216,11 @@ fn mails_and_output_files_are_changed() {
     cluster.refused(&user("ada"), alter(id, output), RefusalCode::Conflict, "no longer waits");
     cluster.ok(&user("ada"), alter(id, mails(Vec::new())));
     assert_eq!(kept(&cluster), [program]);
+    // The program's notice about the start bears the number that it had then.
+    let (of, occasion, result) = (cluster.state.sequence(), Occasion::Started, DeliveryResult::Delivered);
+    let done = Command::NotificationDone { job: id, of, notification: 1, occasion, result };
+    assert_eq!(cluster.ok(&Actor::Notifier, done.clone()).len(), 1);
+    assert_eq!(cluster.ok(&Actor::Notifier, done), [], "it ends once");
     let before = State::from_snapshot_bytes(&cluster.state.to_snapshot_bytes().unwrap()).unwrap();
     assert_eq!(before, cluster.state);
     cluster.assert_replays();

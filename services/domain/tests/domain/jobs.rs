@@ -448,7 +448,12 @@ fn changes_that_are_refused() {
     cluster.refused(&ada, modify(too_large), RefusalCode::Invalid, "can never run");
     cluster.start(id, &["node1"], 1);
     let account = JobChange { account: Some("late".into()), ..JobChange::default() };
-    cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime, priority, attributes");
+    cluster.refused(
+        &ada,
+        modify(account),
+        RefusalCode::Conflict,
+        "only its name, walltime, priority, mails, attributes",
+    );
 }
 
 /// SL-C-36: the name of a job does not affect where it runs.

@@ -93,7 +93,11 @@ impl Inside<'_> {
     /// Why it stays, for people.
     pub fn leave(self) -> Result<(), String> {
         let Some(isolation) = &self.site.isolation else { return Ok(()) };
-        self.site.join(isolation, &self.before, self.order, self.owner)
+        self.site.join(isolation, &self.before, self.order, self.owner)?;
+        // In the job's group it would be ended with the job, and nobody would report the end.
+        let is = self.site.group_of_this(isolation, self.order, self.owner)?;
+        let elsewhere = || format!("isolation joiner {}: the process stays in {is}", isolation.joiner.display());
+        if is == self.before { Ok(()) } else { Err(short(&elsewhere())) }
     }
 }
 

@@ -96,6 +96,11 @@ fn load(folder: &mut PolicyFolder, client: &mut Client) -> bool {
         Ok(()) => true,
         Err(error) => {
             tell(&error);
+            if !matches!(error, LoadError::Client(_))
+                && let Err(error) = folder.start_nothing_without_policy(1)
+            {
+                tell(&error);
+            }
             false
         }
     }

@@ -71,12 +71,13 @@ pub(super) fn owned(file: &Path) -> Result<PathBuf, String> {
     let real = named.canonicalize().map_err(|error| unseen(file, error))?;
     let trusted = [0, Uid::effective().as_raw()];
     for path in named.ancestors().chain(real.ancestors()) {
-        let known = fs::metadata(path).map_err(|error| unseen(path, error))?;
+        // Who owns a link can exchange it; its mode says nothing.
+        let known = fs::symlink_metadata(path).map_err(|error| unseen(path, error))?;
         if !trusted.contains(&known.uid()) {
             return Err(format!("{} belongs to user number {}, not to root", path.display(), known.uid()));
         }
         let is_sticky = known.is_dir() && known.mode() & STICKY != 0;
-        if known.mode() & WRITABLE_BY_OTHERS != 0 && !is_sticky {
+        if known.mode() & WRITABLE_BY_OTHERS != 0 && !is_sticky && !known.is_symlink() {
             return Err(format!("others than the owner of {} can write there", path.display()));
         }
     }

@@ -360,7 +360,7 @@ fn functions_have_the_values_that_monitors_give() {
     assert_eq!(again[..2], ["16", "1.500000"], "without a mapping the load is that of the node");
     fs::write(folder.path().join("conf"), "$nodes * CNodeNumCpusGet cores\n").expect("written");
     let faults = scheduler.reload(TEN).expect_err("a mistake");
-    assert!(faults[0].contains("conf:1: unknown directive"), "{faults:?}");
+    assert!(faults[0].contains("conf:1: column 1: unknown directive"), "{faults:?}");
     assert_eq!(scheduler.sources().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["asks", "conf"]);
 }
 

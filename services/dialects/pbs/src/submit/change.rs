@@ -60,7 +60,7 @@ pub struct Changed {
 /// Resources that are computed from others: a new size replaces them.
 const COMPUTED: [&str; 3] = ["nodect", "mpiprocs", "ncpus"];
 
-/// The change of a job that these options ask for, by the letters that were given. What is not named stays as it is.
+/// The change of a job that these options ask for, by the letters that were given. An attribute that is not named stays as it is.
 ///
 /// # Errors
 /// An option that cannot be changed, or a size that cannot be read.
@@ -90,6 +90,9 @@ pub fn change(settings: &Settings, letters: &[char], present: &Present<'_>, rule
     change.attributes.extend(settings.given.iter().map(|(name, text)| (key(name), text.clone())));
     let mut warnings = settings.warnings.clone();
     if OF_MAIL.iter().any(|name| settings.given.contains_key(name)) {
+        if present.spec.dialect.as_deref() != Some(NAME) {
+            return Err(Refusal::Conflict("the mails of jobs of other commands stay as they are".to_owned()));
+        }
         let merged = merged(settings, attributes, present)?;
         change.mails = Some(notifications(&merged, present.owner));
     }

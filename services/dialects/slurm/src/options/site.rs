@@ -20,7 +20,7 @@ impl SiteOptions {
     /// The options of a site, each described as `NAME[=VALUE] HELP`.
     ///
     /// # Errors
-    /// What is wrong with which of them, for people.
+    /// The first one that is wrong, and why, for people.
     pub fn of(descriptions: &[impl AsRef<str>]) -> Result<Self, String> {
         let described = all_described(descriptions)?;
         Ok(Self(Vec::leak(described.into_iter().map(Described::spec).collect())))

@@ -9,7 +9,7 @@ use crate::{
         state::DEFAULT_TEMPLATE,
     },
     jobs::{
-        Job, Phase,
+        self, Job, Phase,
         decide::{
             select::{Target, find},
             submit::{Submission, task_numbers},
@@ -40,6 +40,7 @@ pub(crate) fn submit_document(
     let state = access.state;
     let owner = access.require_user()?;
     validate::name("owner", &owner.user)?;
+    jobs::validate::attributes_of_operators(access, &spec.attributes)?;
     let mut submission = Submission::new(access, owner, now, None);
     submission.require_room(1)?;
     complete(&mut submission, &mut spec, &intake)?;
@@ -123,6 +124,7 @@ pub(crate) fn configure(
         let message = format!("job {id} has changed meanwhile; repeat the change on its present version");
         return Err(conflict(message));
     }
+    jobs::validate::attributes_of_operators(access, &spec.attributes)?;
     let mut submission = Submission::new(access, &job.owner, now, Some(job));
     complete(&mut submission, &mut spec, &intake)?;
     spec.dialect = job.dialect.as_deref().map(str::to_owned);
