@@ -46,24 +46,28 @@ pub(crate) fn make_way(run: &Run, for_job: JobId) -> Result<Vec<Event>, String> 
 }
 
 /// Runs that made way want their cores back once the job that they made way for has them, waits no more, or did not
-/// start although nothing else is on its way to it; they continue with a plan that leaves them their cores. A plan counts
+/// start although nothing else is on its way to it, by this plan neither; they continue with a plan that leaves them their cores. A plan counts
 /// only if it was made after the run had changed, so that jobs which preempt it had their turn.
 ///
-/// Neither happens to runs that the plan itself suspends or stops. `gets` are the jobs that it starts.
+/// Neither happens to runs that the plan itself suspends or stops. `gets` are the jobs that it starts, `gains` those for which it
+/// has runs make way.
 pub(crate) fn returning(
     state: &State,
     seen: Sequence,
     changed: &BTreeSet<RunId>,
     gets: &BTreeSet<JobId>,
+    gains: &BTreeSet<JobId>,
 ) -> Vec<Event> {
-    let is_coming = || state.runs().any(|run| run.stopping == Some(StopReason::Preempted));
+    // Runs on the same cores make way one after the other: the first does not continue while the second stops.
+    let is_coming =
+        |job: JobId| gains.contains(&job) || state.runs().any(|run| run.stopping == Some(StopReason::Preempted));
     let has_it = |job: JobId| {
         gets.contains(&job)
             || gets.range(JobId::task(job.number, 0)..=JobId::task(job.number, u32::MAX)).next().is_some()
     };
     let waits = |job: JobId| state.job(job).is_some_and(Job::is_waiting) && !has_it(job);
     let back = |run: &Run| match run.suspension {
-        Suspension::MadeWay { for_job, since } if since <= seen && !(waits(for_job) && is_coming()) => {
+        Suspension::MadeWay { for_job, since } if since <= seen && !(waits(for_job) && is_coming(for_job)) => {
             Some(Event::JobResuming { job: run.job, run: run.id })
         }
         Suspension::Returning(asked) if asked <= seen && state.can_go_on(run, &BTreeSet::new()) => Some(goes_on(run)),

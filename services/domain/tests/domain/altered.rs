@@ -8,7 +8,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
-    event::{DeliveryResult, Event, JobChange, OutputFiles, StopReason},
+    event::{Actor, DeliveryResult, Event, JobChange, OutputFiles, StopReason},
     job::{ArraySpec, ExitStatus, JobSpec, Notification, Occasion, Outcome, RequeuePolicy, Sink},
     plan::{ReservationSpec, ReservedNodes},
 };

@@ -1121,6 +1121,30 @@ proptest! {
     }
 }
 
+/// A history that such a search has found: plans come to rest although an operator has suspended runs that others make way for.
+#[test]
+fn plans_come_to_rest_beside_runs_that_an_operator_has_suspended() {
+    let mut world = suspending();
+    let built_in = Policy::built_in("fcfs").expect("it is built in");
+    world.set_policy(Policy { order: vec![OrderKey::Priority], ..built_in });
+    world.drain(&["n3", "n4", "n5", "n6"]);
+    let happenings = [
+        Happening::Comes("low", 3, 1),
+        Happening::Comes("low", 2, 1),
+        Happening::Comes("low", 3, 1),
+        Happening::Comes("low", 1, 1),
+        Happening::Turned(11_581_351_503_865_744_532),
+        Happening::Turned(10_321_662_363_801_681_092),
+        Happening::Comes("urgent", 3, 1),
+        Happening::Comes("urgent", 2, 1),
+    ];
+    for happening in &happenings {
+        befall(&mut world, happening);
+        quiet(&mut world);
+        assert_nobody_is_forgotten(&world);
+    }
+}
+
 /// An operator moves a running job to a class, whatever its limits are.
 fn reclass_running(world: &mut World, at: prop::sample::Index, class: &str) {
     let running: Vec<JobId> = world.state().runs().map(|run| run.job).collect();

@@ -94,7 +94,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     events.extend(never.into_values());
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
-    events.extend(lending::making_way::returning(state, seen, &plan.stopping, &plan.started));
+    events.extend(lending::making_way::returning(state, seen, &plan.stopping, &plan.started, &plan.gaining));
     let started = asked.saturating_sub(refused.iter().filter(|(what, _)| what.is_none()).count());
     let record = PlanRecord {
         seen,
