@@ -336,7 +336,7 @@ async fn a_node_where_something_of_a_job_stays_is_unfit() {
         fs::write(node.work("go"), "").unwrap();
         assert_eq!(node.ended(1).await.status, code(4), "{mode:?}");
         let why = drained(&node).await;
-        assert_eq!(why, "processes or control groups of job 2 cannot be removed", "{mode:?}");
+        assert_eq!(why, "processes or control groups of job 1 cannot be removed", "{mode:?}");
         assert_eq!(UnfitCause::of_reason(&why), Some(UnfitCause::Remains));
         for group in inside {
             fs::remove_dir(&group).unwrap();

@@ -53,7 +53,7 @@ fn mistakes_have_a_place_in_their_line() {
     let open = located("// one\nsched_main() { print(\"open); }");
     assert!(open[0].starts_with("p.basl:2: column 22: a string lacks its closing quote"), "{open:?}");
     one("Int f() { } sched_main() { f(); }", "p.basl:1: column 11: 'f' can end without return(Int)");
-    one("sched_main() {\n}\n\n   Int b;", "p.basl:4: column 4: sched_main comes last");
+    one("sched_main() {\n}\n\n   Int b;", "p.basl:4: column 4: expected the end of the file: sched_main comes last");
     let unfinished = located("sched_main() {\n");
     assert!(unfinished[0].starts_with("p.basl:2: column 1: expected '}' at the end of a block"), "{unfinished:?}");
     let both = located("sched_main() { y = 1; x = 1; }");

@@ -273,7 +273,7 @@ fn a_step_gets_another_time_limit() {
     cluster.refused(&user("bob"), set(Some(60)), RefusalCode::PermissionDenied, "belongs to ada");
     let events = cluster.ok(&ada, set(Some(60)));
     let order = OrderSeed::SetStepWalltime { part, step: number, walltime_seconds: Some(60) };
-    assert_eq!(orders_of(&cluster, &events), [("node1".into(), order.clone())]);
+    assert_eq!(orders_of(&cluster, &events), [("node1".into(), order)]);
     assert!(cluster.ok(&ada, set(Some(60))).is_empty(), "it has this limit already");
     assert!(reconcile(&cluster.state, node1, &[part]).contains(&order), "the order may be lost");
     assert_eq!(cluster.state.step(run, number).expect("it runs").walltime_seconds, Some(60));
