@@ -142,7 +142,8 @@ fn ids(text: &str) -> Vec<u32> {
 /// OAR-R-06, OAR-R-07, OAR-R-08, OAR-R-09, OAR-R-10, OAR-G-01, OAR-G-02, W2: the first hole that holds the demand.
 #[test]
 fn the_first_hole_that_holds_the_demand() {
-    let rows: [(&[(&[u32], i64)], &str, i64, &str); 9] = [
+    type Part<'p> = (&'p [u32], i64);
+    let rows: [(&[Part], &str, i64, &str); 9] = [
         (&[], "/switch=1/nodes=2/cpu=1", 0, "1-2, 5-6"),
         (&[], "/switch=2/nodes=1", 0, "1-4, 9-12"),
         (&[(&[1], 100)], "/switch=1", 0, "9-16"),
