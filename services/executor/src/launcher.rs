@@ -139,7 +139,7 @@ pub struct Settings {
     pub hierarchies: Hierarchies,
     /// The CPUs for cores, by number of the core; empty if processes are not bound.
     pub cpus: Vec<u32>,
-    /// The property of nodes with the CPUs of cores; see [`listed_cpus`].
+    /// The property of nodes with the CPUs of cores.
     pub cpuset_property: String,
     /// The soft limit of open files of jobs.
     pub open_files: u64,
