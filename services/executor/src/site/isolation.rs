@@ -56,12 +56,7 @@ impl SitePrograms {
         let Some(isolation) = &self.isolation else { return Ok(None) };
         let inside = Inside { site: self, order, owner, before: self.group_of_this(isolation, order, owner)? };
         let wanted = group(order, owner);
-        let entered = self.join(isolation, &wanted, order, owner).and_then(|()| {
-            let is = self.group_of_this(isolation, order, owner)?;
-            let elsewhere = || format!("isolation joiner {}: the process is in {is}", isolation.joiner.display());
-            if is == wanted { Ok(()) } else { Err(short(&elsewhere())) }
-        });
-        match entered {
+        match self.join(isolation, &wanted, order, owner) {
             Ok(()) => Ok(Some(inside)),
             Err(why) => {
                 // The reason counts, and this process ends soon.
@@ -71,10 +66,14 @@ impl SitePrograms {
         }
     }
 
+    /// Has the site take this process into a group, and looks whether it is there.
     fn join(&self, isolation: &Isolation, group: &str, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
         let mut command = Command::new(&isolation.joiner);
         command.args([group, &std::process::id().to_string()]);
-        self.ask("isolation joiner", command, &variables(order, owner), || false).map(drop)
+        self.ask("isolation joiner", command, &variables(order, owner), || false)?;
+        let is = self.group_of_this(isolation, order, owner)?;
+        let elsewhere = || format!("isolation joiner {}: the process is in {is}", isolation.joiner.display());
+        if is == group { Ok(()) } else { Err(short(&elsewhere())) }
     }
 
     fn group_of_this(&self, isolation: &Isolation, order: &LaunchOrder, owner: &Identity) -> Result<String, String> {
@@ -93,11 +92,8 @@ impl Inside<'_> {
     /// Why it stays, for people.
     pub fn leave(self) -> Result<(), String> {
         let Some(isolation) = &self.site.isolation else { return Ok(()) };
-        self.site.join(isolation, &self.before, self.order, self.owner)?;
         // In the job's group it would be ended with the job, and nobody would report the end.
-        let is = self.site.group_of_this(isolation, self.order, self.owner)?;
-        let elsewhere = || format!("isolation joiner {}: the process stays in {is}", isolation.joiner.display());
-        if is == self.before { Ok(()) } else { Err(short(&elsewhere())) }
+        self.site.join(isolation, &self.before, self.order, self.owner)
     }
 }
 
