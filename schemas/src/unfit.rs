@@ -26,6 +26,10 @@ pub enum UnfitCause {
     HealthCheck,
 }
 
+/// The words with which an executor begins the message that the program after a suspension failed. Its node stays in service
+/// (OAR-S-04).
+pub const AFTER_SUSPEND_PROGRAM: &str = "after_suspend_program";
+
 impl UnfitCause {
     /// All of them.
     pub const ALL: [Self; 10] = [
@@ -57,13 +61,21 @@ impl UnfitCause {
         }
     }
 
+    /// A reason: this cause, and what is known of it.
+    pub fn because(self, why: impl std::fmt::Display) -> String {
+        format!("{}: {why}", self.words())
+    }
+
     /// The cause that an executor has given as a reason. An operator can write the same words, so who gave the reason has to be
     /// known too.
     pub fn of_reason(reason: &str) -> Option<Self> {
-        let is_meant =
-            |cause: &Self| reason.strip_prefix(cause.words()).is_some_and(|rest| rest.starts_with([' ', ':']));
-        Self::ALL.into_iter().find(is_meant)
+        Self::ALL.into_iter().find(|cause| begins_with(reason, cause.words()))
     }
+}
+
+/// Whether a text begins with the words of a cause.
+pub fn begins_with(text: &str, words: &str) -> bool {
+    text.strip_prefix(words).is_some_and(|rest| rest.starts_with([' ', ':']))
 }
 
 #[cfg(test)]
@@ -75,7 +87,7 @@ mod tests {
     fn causes_are_known_by_their_first_words() {
         for cause in UnfitCause::ALL {
             assert_eq!(UnfitCause::of_reason(&format!("{} /x failed", cause.words())), Some(cause));
-            assert_eq!(UnfitCause::of_reason(&format!("{}: x", cause.words())), Some(cause));
+            assert_eq!(UnfitCause::of_reason(&cause.because("x")), Some(cause));
             assert_eq!(UnfitCause::of_reason(&format!("the {} x", cause.words())), None);
         }
         for other in ["", "prologue", "fan cannot be removed", "maintenance"] {

@@ -25,51 +25,79 @@ pub struct Identity {
     pub shell: String,
 }
 
-/// Recently looked-up users. A lookup can ask a directory server, so it is kept for a minute.
+/// Recently looked-up users and groups. A lookup can ask a directory server, so it is kept for a minute.
 #[derive(Debug, Default)]
 pub struct Identities {
-    known: HashMap<String, (Instant, Identity)>,
+    users: Recent<Identity>,
+    /// The numbers of groups. Failed lookups are kept too: users name groups, and each lookup holds up all launches.
+    groups: Recent<Result<Option<u32>, String>>,
+}
+
+/// Answers of the last minute, by name.
+#[derive(Debug)]
+struct Recent<T>(HashMap<String, (Instant, T)>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Clone> Recent<T> {
+    const KEPT: Duration = Duration::from_secs(60);
+    const MAX_KNOWN: usize = 10_000;
+
+    fn get(&self, name: &str) -> Option<T> {
+        let (looked_up, answer) = self.0.get(name)?;
+        (looked_up.elapsed() < Self::KEPT).then(|| answer.clone())
+    }
+
+    fn keep(&mut self, name: &str, answer: T) -> T {
+        if self.0.len() >= Self::MAX_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert(name.to_owned(), (Instant::now(), answer.clone()));
+        answer
+    }
 }
 
 impl Identities {
-    const KEPT: Duration = Duration::from_secs(60);
-    const MAX_KNOWN: usize = 10_000;
+    /// The user of this name with a group of his as the first one, if this executor may start processes for him.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub fn in_group(&mut self, user: &str, group: Option<&str>) -> Result<Identity, String> {
+        let identity = self.of(user)?;
+        let Some(name) = group else { return Ok(identity) };
+        let number = self.groups.get(name).unwrap_or_else(|| {
+            let known = muster_names::group_number(name).map_err(|why| why.to_string());
+            self.groups.keep(name, known)
+        });
+        let number = number.map_err(|why| format!("group `{name}` cannot be looked up on this node: {why}"))?;
+        let number = number.ok_or_else(|| format!("group `{name}` does not exist on this node"))?;
+        identity.led_by(number).ok_or_else(|| format!("user `{user}` may not use group `{name}` on this node"))
+    }
 
     /// The user of this name, if this executor may start processes for it.
     ///
     /// # Errors
     /// A sentence for people.
     pub fn of(&mut self, user: &str) -> Result<Identity, String> {
-        if let Some((looked_up, identity)) = self.known.get(user)
-            && looked_up.elapsed() < Self::KEPT
-        {
-            return Ok(identity.clone());
+        if let Some(identity) = self.users.get(user) {
+            return Ok(identity);
         }
         let identity = look_up(user)?;
         may_become(&identity)?;
-        if self.known.len() >= Self::MAX_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(user.to_owned(), (Instant::now(), identity.clone()));
-        Ok(identity)
+        Ok(self.users.keep(user, identity))
     }
 }
 
 impl Identity {
-    /// The same user with a group of a name as the first one, if he is in it on this node. The group of root is only for
-    /// root: who is in it by mistake does not get it by asking.
-    ///
-    /// # Errors
-    /// A sentence for people.
-    pub fn in_group(self, group: Option<&str>) -> Result<Self, String> {
-        let Some(name) = group else { return Ok(self) };
-        let known = muster_names::group_number(name);
-        let number = known.map_err(|why| format!("group `{name}` cannot be looked up on this node: {why}"))?;
-        let number = number.ok_or_else(|| format!("group `{name}` does not exist on this node"))?;
-        match self.groups.contains(&number) && (number != 0 || self.uid == 0) {
-            true => Ok(Self { gid: number, ..self }),
-            false => Err(format!("user `{}` may not use group `{name}` on this node", self.user)),
-        }
+    /// The same user with one of his groups as the first one. The group of root is only for root: who is in it by mistake does
+    /// not get it by asking.
+    fn led_by(self, group: u32) -> Option<Self> {
+        let is_his = self.groups.contains(&group) && (group != 0 || self.uid == 0);
+        is_his.then_some(Self { gid: group, ..self })
     }
 }
 
@@ -121,21 +149,25 @@ mod tests {
             home: String::new(),
             shell: String::new(),
         };
+        let ann = user(1000, &[1000, 7, 0]);
+        let led = ann.clone().led_by(7).unwrap();
+        assert_eq!((led.gid, &led.groups), (7, &ann.groups));
+        assert_eq!([ann.clone().led_by(0), ann.led_by(8)], [None, None]);
+        assert_eq!(user(0, &[0]).led_by(0).map(|root| root.gid), Some(0));
+    }
+
+    /// PBS-Q-02: a group that is named again is not looked up again, not even one that does not exist.
+    #[test]
+    fn groups_are_looked_up_once_a_minute() {
+        let mut identities = Identities::default();
+        let mut led = |group| identities.in_group("root", group);
+        assert_eq!(led(None).map(|root| root.gid), Ok(0));
         let root_group = muster_names::group_name(0).expect("root's group has a name");
-        let (other, number) = (1..200).find_map(|number| Some((muster_names::group_name(number)?, number))).unwrap();
-        let ann = user(1000, &[1000, number, 0]);
-        assert_eq!(ann.clone().in_group(None), Ok(ann.clone()));
-        assert_eq!(
-            ann.clone().in_group(Some(&other)).map(|ann| (ann.gid, ann.groups)),
-            Ok((number, vec![1000, number, 0]))
-        );
-        let refused = |user: Identity, group: &str| user.in_group(Some(group)).unwrap_err();
-        assert_eq!(
-            refused(ann.clone(), &root_group),
-            format!("user `ann` may not use group `{root_group}` on this node")
-        );
-        assert!(refused(user(1000, &[1000]), &other).contains("may not use group"));
-        assert_eq!(refused(ann, "no-such-group-here"), "group `no-such-group-here` does not exist on this node");
-        assert_eq!(user(0, &[0]).in_group(Some(&root_group)).map(|root| root.gid), Ok(0));
+        assert_eq!(led(Some(&root_group)).map(|root| root.gid), Ok(0));
+        let error = led(Some("no-such-group-here")).unwrap_err();
+        assert_eq!(error, "group `no-such-group-here` does not exist on this node");
+        identities.groups.keep("no-such-group-here", Ok(Some(123_456)));
+        let error = identities.in_group("root", Some("no-such-group-here")).unwrap_err();
+        assert_eq!(error, "user `root` may not use group `no-such-group-here` on this node");
     }
 }

@@ -23,6 +23,7 @@ use muster_schemas::{
     node::LaunchOrder,
     resources::IndexSet,
     steps::StepTasks,
+    unfit::UnfitCause,
 };
 use std::{
     collections::HashSet,
@@ -367,8 +368,7 @@ impl Launcher {
 
     fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), EndCause> {
         require_gpus(&order.gpus, self.settings.gpus.as_deref())?;
-        let identity = self.identities.of(&order.owner.user);
-        let identity = identity.and_then(|identity| identity.in_group(order.group.as_deref()));
+        let identity = self.identities.in_group(&order.owner.user, order.group.as_deref());
         let identity = identity.map_err(EndCause::LaunchFailed)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
@@ -404,7 +404,7 @@ impl Launcher {
         match listed.transpose() {
             Ok(listed) => Ok(listed.flatten().unwrap_or_else(|| cpus_of(&order.cores, usable))),
             Err(why) => {
-                let why = format!("the run cannot be contained: {why}");
+                let why = UnfitCause::Containment.because(why);
                 note_unfit(self.spool.root(), &why);
                 Err(EndCause::Lost(why))
             }
@@ -582,7 +582,7 @@ impl Launcher {
 fn run_epilog(spool: &Path, order: &SpooledOrder, folder: &RunFolder) {
     let remove = |site: &SitePrograms| site.remove_group(&order.order, &order.identity);
     if let Some(Err(why)) = order.site.as_ref().map(remove) {
-        note_unfit(spool, &why);
+        note_unfit(spool, &format!("{}: {why}", cannot_be_ended(Some(order.order.job))));
     }
     let run = |site: &SitePrograms| site.run_epilogs(&order.order, &order.identity, &folder.file(SITE_NODE_FILE));
     if let Some(Err(why)) = order.site.as_ref().map(run) {

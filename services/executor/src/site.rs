@@ -11,7 +11,10 @@ use crate::{
     runtimes::FOLDERS,
     supervised::{self, Conditions, MAX_OUTPUT_BYTES, Outcome},
 };
-use muster_schemas::{node::LaunchOrder, unfit::UnfitCause};
+use muster_schemas::{
+    node::LaunchOrder,
+    unfit::{AFTER_SUSPEND_PROGRAM, UnfitCause},
+};
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -151,7 +154,7 @@ impl SitePrograms {
     /// Why it failed, for people.
     pub fn run_beside_suspension(&self, what: Suspension, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
         let (name, program) = match what {
-            Suspension::Suspend => ("after_suspend_program", &self.after_suspend_program),
+            Suspension::Suspend => (AFTER_SUSPEND_PROGRAM, &self.after_suspend_program),
             Suspension::Resume => (UnfitCause::BeforeResumeProgram.words(), &self.before_resume_program),
         };
         let Some(program) = program.as_ref().filter(|_| is_first_node(order)) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! The events of a job under the names that OAR has for them (OAR-J-25).
 
 use muster_oar::show::jobs::Event;
-use muster_schemas::unfit::UnfitCause;
+use muster_schemas::unfit::{self, UnfitCause};
 use serde_json::Value;
 
 /// The signal of a checkpoint without another one: SIGUSR2.
@@ -23,7 +23,7 @@ pub fn named(public: &[Value], signal: Option<u8>) -> Vec<Event> {
         let has = |name: &str| events.iter().any(|event| event.name == name);
         let resumes_again = events.iter().rev().find(|event| [HELD, RESUMED].contains(&event.name.as_str()));
         let is_resumed = resumes_again.is_some_and(|event| event.name == RESUMED);
-        let mut names = names(own, &one["data"], signal);
+        let mut names = names(own, one, signal);
         // A job that waits ends at once, without being stopped first.
         let is_killed_at_once = own == "job.finished" && word(&one["data"]["outcome"]) == "cancelled" && !has(KILLED);
         if is_killed_at_once {
@@ -59,13 +59,14 @@ fn text(own: &str, public: &Value) -> String {
 }
 
 /// The names of an event: one, or none for what OAR does not tell.
-fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
+fn names(own: &str, public: &Value, signal: u8) -> Vec<String> {
+    let data = &public["data"];
     let name = match (own, word(&data["reason"])) {
         ("job.finished", _) => return vec![end(data).to_owned()],
         ("job.stopping", "cancelled" | "cancelled_at_once") => KILLED,
         ("job.stopping", "preempted") => "BESTEFFORT_KILL",
         ("job.stopping", "node_lost") => "EXTERMINATE_JOB",
-        ("job.message", _) if told(data).starts_with("after_suspend_program ") => "SUSPEND_SCRIPT_ERROR",
+        ("job.message", _) if is_failed_program(public) => "SUSPEND_SCRIPT_ERROR",
         ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY",
         ("job.held", _) => "HOLD_WAITING_JOB",
         ("job.suspended", _) => HELD,
@@ -74,6 +75,12 @@ fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
         (other, _) => return vec![other.replace(['.', '-'], "_").to_uppercase()],
     };
     vec![name.to_owned()]
+}
+
+/// Whether a node says that the program after a suspension failed. People can write the same words.
+fn is_failed_program(public: &Value) -> bool {
+    let by_node = public["actor"].as_str().is_some_and(|actor| actor.starts_with("node:"));
+    by_node && unfit::begins_with(told(&public["data"]), unfit::AFTER_SUSPEND_PROGRAM)
 }
 
 /// What a message on a job says.
@@ -156,15 +163,21 @@ mod tests {
         assert_eq!(finished("cancelled", ""), "FRAG_JOB_REQUEST SWITCH_INTO_ERROR_STATE");
         assert_eq!(finished("timed_out", ""), "WALLTIME");
         assert_eq!(finished("failed", ""), "SWITCH_INTO_TERMINATE_STATE");
-        let unfit = |cause: UnfitCause| finished("node_lost", &format!("node1: {}: no space", cause.words()));
+        let unfit = |cause: UnfitCause| finished("node_lost", &format!("node1: {}", cause.because("no space")));
         assert_eq!(unfit(UnfitCause::Containment), "CPUSET_ERROR");
         assert_eq!(unfit(UnfitCause::JobProlog), "PROLOGUE_ERROR");
         assert_eq!(unfit(UnfitCause::SuspendProgram), "SUSPEND_ERROR");
         assert_eq!(unfit(UnfitCause::BeforeResumeProgram), "RESUME_SCRIPT_ERROR");
         assert_eq!(finished("node_lost", "node1 was taken down: job prolog is to be mended"), "EXTERMINATE_JOB");
-        let message = |text: &str| names_of(&[("job.message", json!({ "text": text }))]).join(" ");
-        assert_eq!(message("after_suspend_program /x failed (exit status: 1)"), "SUSPEND_SCRIPT_ERROR");
-        assert_eq!(message("ready"), "JOB_MESSAGE");
+        let message = |actor: &str, text: &str| {
+            let mut message = event("job.message", &json!({ "text": text }));
+            message["actor"] = json!(actor);
+            named(&[message], None).remove(0).name
+        };
+        let failed = format!("{} /x failed (exit status: 1)", unfit::AFTER_SUSPEND_PROGRAM);
+        assert_eq!(message("node:node1", &failed), "SUSPEND_SCRIPT_ERROR");
+        assert_eq!(message("user:ann", &failed), "JOB_MESSAGE");
+        assert_eq!(message("node:node1", "ready"), "JOB_MESSAGE");
         assert_eq!(finished("node_lost", "node1: its shim was killed"), "EXTERMINATE_JOB");
         assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
         assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);

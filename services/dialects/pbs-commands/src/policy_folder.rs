@@ -218,6 +218,10 @@ impl PolicyFolder {
         let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(zone);
         let Some(preset) = &tables.preset else { return policy(tables, hashes, &config, &now) };
         let mut site = site(&config, &now)?;
+        if !self.facts.know_groups() {
+            let routes = self.client.policy(Moment::Now)?.turns.and_then(|turns| turns.routes);
+            self.facts.begin_with(routes.map(|routes| routes.over_allocation).unwrap_or_default());
+        }
         let wrong = self.facts.tell(preset, &mut site);
         if !wrong.is_empty() {
             self.client.refuse_policy(CommandId::new_now(), &refusal(Some(preset.preset), hashes.to_vec(), wrong))?;

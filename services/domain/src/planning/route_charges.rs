@@ -83,10 +83,11 @@ impl State {
     }
 
     /// Another policy comes into force: if it leaves other parts of the use of owners, the days that have passed count as the one
-    /// before says.
+    /// before says; nothing is lost on those under one that counts no use.
     pub(crate) fn settle_owner_use(&mut self, next: &Policy, now: Timestamp) {
-        let Some(policy) = self.planning.policy.clone() else { return };
-        let Some(before) = routes_of(&policy).filter(|routes| routes.owners.is_some()).map(Decay::of) else { return };
+        let policy = self.planning.policy.clone();
+        let counting = policy.as_deref().and_then(routes_of).filter(|routes| routes.owners.is_some());
+        let before = counting.map(Decay::of).unwrap_or_default();
         if before != routes_of(next).map(Decay::of).unwrap_or_default() {
             self.routing.decay(before, now);
         }

@@ -12,7 +12,7 @@ pub struct ShareUse {
     /// By user, only those above [`LEAST`].
     pub users: BTreeMap<Arc<str>, u64>,
     /// The processor seconds of runs that run which are charged already, by part and node.
-    measured: BTreeMap<(PartId, NodeId), u64>,
+    measured: BTreeMap<RunId, BTreeMap<(PartId, NodeId), u64>>,
 }
 
 impl ShareUse {
@@ -50,12 +50,12 @@ impl ShareUse {
 
     /// The processor seconds of a part of a run on a node that are charged already.
     pub(super) fn charged_for(&self, node: NodeId, part: PartId) -> u64 {
-        self.measured.get(&(part, node)).copied().unwrap_or(0)
+        self.measured.get(&part.run()).and_then(|parts| parts.get(&(part, node)).copied()).unwrap_or(0)
     }
 
     /// Charges a user for the processor seconds of a part of a run that are not charged yet.
     pub(super) fn charge_until_now(&mut self, user: &str, node: NodeId, part: PartId, cpu_seconds: u64) {
-        let known = self.measured.entry((part, node)).or_default();
+        let known = self.measured.entry(part.run()).or_default().entry((part, node)).or_default();
         let news = cpu_seconds.saturating_sub(*known);
         *known = cpu_seconds.max(*known);
         self.charge(user, news);
@@ -63,15 +63,8 @@ impl ShareUse {
 
     /// A run is over: the processor seconds of it that were charged while it ran.
     pub(super) fn run_over(&mut self, run: RunId) -> u64 {
-        let mut charged = 0u64;
-        self.measured.retain(|(part, _), seconds| {
-            let is_over = part.run() == run;
-            if is_over {
-                charged = charged.saturating_add(*seconds);
-            }
-            !is_over
-        });
-        charged
+        let parts = self.measured.remove(&run).unwrap_or_default();
+        parts.into_values().fold(0, u64::saturating_add)
     }
 
     /// Adds to what a user has used, in the unit of the policy.

@@ -189,9 +189,6 @@ pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
     events
 }
 
-/// The greatest number of times that a reservation is left out because others have its nodes, before it ends for good.
-const MOST_LEFT_OUT: u32 = 1_000;
-
 /// A reservation with a new time, of which the state does not know yet.
 struct Moved<'a> {
     start: Timestamp,
@@ -224,27 +221,39 @@ fn reservation_due<'a>(
 
 /// The next time of a reservation that repeats, in which no other has any of its nodes; `None` if it does not repeat.
 fn next_time(state: &State, reservation: &Reservation, moved: &[Moved<'_>], now: Timestamp) -> Option<ReservationSpec> {
-    let is_free = |spec: &ReservationSpec| {
-        let clashes = |other: &Moved<'_>| {
-            other.start < spec.end && spec.start < other.end && !other.nodes.is_disjoint(&reservation.nodes)
-        };
-        (spec.overlaps || !moved.iter().any(clashes))
-            && reservation.nodes.iter().all(|node| overlapping(state, spec, *node).is_none())
-    };
     let period = i64::try_from(reservation.spec.repeats_after_seconds).ok().filter(|period| *period > 0)?;
     let mut next = (*reservation.spec).clone();
+    let later = |spec: &mut ReservationSpec, times: i64| {
+        let seconds = period.saturating_mul(times);
+        (spec.start, spec.end) = (spec.start.plus_seconds(seconds), spec.end.plus_seconds(seconds));
+    };
+    let times_until = |micros: i64| micros.max(0).div_euclid(period.saturating_mul(1_000_000)) + 1;
     // After an absence of the ledger those that are over already are left out.
-    let missed = now.micros_since(next.end).div_euclid(period.saturating_mul(1_000_000)).max(0);
-    let skipped = period.saturating_mul(missed);
-    (next.start, next.end) = (next.start.plus_seconds(skipped), next.end.plus_seconds(skipped));
-    for _ in 0..MOST_LEFT_OUT {
-        (next.start, next.end) = (next.start.plus_seconds(period), next.end.plus_seconds(period));
-        if next.end >= Timestamp::MAX {
-            return None;
-        }
-        if is_free(&next) {
-            return Some(next);
-        }
+    let missed = now.micros_since(next.end);
+    later(&mut next, times_until(missed));
+    while next.end < Timestamp::MAX {
+        let Some(until) = taken_until(state, reservation, &next, moved) else { return Some(next) };
+        // All times that begin before then are taken as well, so each other reservation is met once at most.
+        let taken = until.micros_since(next.start) - 1;
+        later(&mut next, times_until(taken));
     }
     None
+}
+
+/// When another reservation ends that has a node of this one at a time of it.
+fn taken_until(
+    state: &State,
+    reservation: &Reservation,
+    time: &ReservationSpec,
+    moved: &[Moved<'_>],
+) -> Option<Timestamp> {
+    if time.overlaps {
+        return None;
+    }
+    let clashes = |other: &&Moved<'_>| {
+        other.start < time.end && time.start < other.end && !other.nodes.is_disjoint(&reservation.nodes)
+    };
+    let among_moved = moved.iter().find(clashes).map(|other| other.end);
+    let others = || reservation.nodes.iter().find_map(|node| overlapping(state, time, *node));
+    among_moved.or_else(|| others().map(|other| other.spec.end))
 }

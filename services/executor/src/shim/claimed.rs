@@ -86,7 +86,7 @@ impl Shim {
         let text: String = processes.iter().map(|process| format!("{process}\n")).collect();
         let written = overwrite(&file, 0o600, text.as_bytes()).and_then(|()| give(&file, &site.account));
         let failed =
-            |error| format!("{}: its list of processes cannot be written: {error}", UnfitCause::SuspendProgram.words());
+            |error| UnfitCause::SuspendProgram.because(format!("its list of processes cannot be written: {error}"));
         let written = written.map_err(failed);
         Some(written.and_then(|()| site.run_suspension(program, what, &order.order, &order.identity, &file)))
     }

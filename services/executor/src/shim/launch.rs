@@ -257,7 +257,7 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, NotLaunched> {
     if order.step.0 == 0 {
         let denied = denied_devices(spooled);
         return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus, &denied)
-            .map_err(|error| NotLaunched::OfNode(format!("{}: {error}", UnfitCause::Containment.words())));
+            .map_err(|error| NotLaunched::OfNode(UnfitCause::Containment.because(error)));
     }
     let containment = Containment::existing(&spooled.hierarchies, order.part);
     match containment.exists() {
@@ -301,7 +301,7 @@ fn start_isolated(
 }
 
 fn cannot_be_contained(why: String) -> NotLaunched {
-    NotLaunched::OfNode(format!("the run cannot be contained: {why}"))
+    NotLaunched::OfNode(UnfitCause::Containment.because(why))
 }
 
 /// The devices of the node's other GPUs.
@@ -371,7 +371,7 @@ fn fork_all(
     let Tasks { each, directory, environment: mut variables, limits, process_id, kept, container } = tasks;
     let (failures, failures_of_tasks) =
         pipe2(OFlag::O_CLOEXEC).map_err(|errno| format!("no pipe: {}", errno.desc()))?;
-    let entrance = containment.entrance().map_err(|error| format!("the run cannot be contained: {error}"))?;
+    let entrance = containment.entrance().map_err(|error| UnfitCause::Containment.because(error))?;
     let affinity = if containment.needs_affinity() { spooled.cpus.as_slice() } else { &[] };
     let birth = Birth::new(spooled, &entrance, &directory, &limits, host.map(|host| (host, kept.as_slice())))
         .map_err(|errno| format!("the limits of this process are not known: {}", errno.desc()))?;

@@ -254,9 +254,10 @@ fn days_below_an_allocation_count_as_such() {
     world.pass(2 * 86_400, job);
     set_routes(&mut world, routes(vec![100]), Vec::new());
     assert_eq!((used(&world, 0), used(&world, 1)), (vec![250], vec![225]));
-    // A policy that counts no use takes nothing away before it is in force either.
+    // A policy that counts no use takes nothing away, neither before it is in force nor meanwhile.
     world.pass(86_400, job);
     set_routes(&mut world, Routes::default(), Vec::new());
+    world.pass(10 * 86_400, job);
     set_routes(&mut world, routes(Vec::new()), Vec::new());
     assert_eq!((used(&world, 0), used(&world, 1)), (vec![225], vec![112]));
 }

@@ -29,7 +29,8 @@ pub(super) struct Facts {
     /// The account that the program runs as.
     account: String,
     answers: BTreeMap<String, Answer>,
-    over_allocation: Vec<u32>,
+    /// The groups above their allocation; `None` as long as nothing was found out.
+    over_allocation: Option<Vec<u32>>,
     /// The mistakes in them that were told last.
     told: Vec<String>,
 }
@@ -46,7 +47,7 @@ impl Facts {
             config_file: folder.join(CONFIG_FILE),
             account: NOBODY.to_owned(),
             answers: BTreeMap::new(),
-            over_allocation: Vec::new(),
+            over_allocation: None,
             told: Vec::new(),
         }
     }
@@ -54,6 +55,16 @@ impl Facts {
     /// Names the account that the program runs as. It is `nobody` in place of root.
     pub fn run_as(&mut self, account: String) {
         self.account = account;
+    }
+
+    /// Whether it is known which groups are above their allocation.
+    pub const fn know_groups(&self) -> bool {
+        self.over_allocation.is_some()
+    }
+
+    /// Begins with these groups above their allocation: those of the policy in force, so that a restart lets nobody start more.
+    pub fn begin_with(&mut self, groups: Vec<u32>) {
+        self.over_allocation = Some(groups);
     }
 
     /// Adds the facts to a site. What cannot be found out is unknown: nothing starts on a host whose outages are, and groups
@@ -64,11 +75,11 @@ impl Facts {
         let mut wrong = self.ask(config, site);
         if config.enforce_allocation.holds(site.now, &site.range.zone) {
             match config.accounting_folder.as_deref().map(|folder| over_allocation(Path::new(folder))) {
-                Some(Ok(groups)) => self.over_allocation = groups,
+                Some(Ok(groups)) => self.over_allocation = Some(groups),
                 Some(Err(why)) => wrong.extend(why.into_iter().map(|why| format!("SCHED_ACCT_DIR: {why}"))),
                 None => {}
             }
-            site.over_allocation.clone_from(&self.over_allocation);
+            site.over_allocation = self.over_allocation.clone().unwrap_or_default();
         }
         if wrong == self.told {
             return Vec::new();
