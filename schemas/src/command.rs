@@ -556,6 +556,9 @@ pub struct JobEnding {
     pub is_forced: bool,
     /// Whether running tasks may finish; no new ones start.
     pub is_graceful: bool,
+    /// Whether jobs that are being ended already are over without the nodes that have not said so. Those take no new jobs from
+    /// then on. Operators; no other choice goes with it (OAR-S-24).
+    pub gives_up: bool,
     /// Shown on the jobs; at most 128 characters.
     pub message: String,
 }

@@ -112,6 +112,7 @@ impl UserHost {
                     is_finished: random.random_bool(0.5),
                     is_forced: random.random_bool(0.3),
                     is_graceful: random.random_bool(0.3),
+                    gives_up: false,
                     message: "enough".into(),
                 };
                 Command::EndJobs { jobs: some_job(random), ending }

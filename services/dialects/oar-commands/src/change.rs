@@ -2,7 +2,8 @@
 //! from the next job; the exit status is that of the last failure.
 
 use super::{
-    cluster::Cluster,
+    cluster::{Cluster, MARK},
+    configuration,
     ended::{Ended, Failure, print},
     events::CHECKPOINT_SIGNAL,
     jobs,
@@ -12,22 +13,24 @@ use super::{
     words::{self, Known, Takes, Words},
 };
 use muster_cli::{connection::ConnectionOptions, stderr_line, values::parse_signal};
-use muster_client::ClientError;
+use muster_client::{ClientError, Moment};
 use muster_oar::{
     life::{deletion, state::State},
+    resources,
     text::shown,
 };
 use muster_schemas::{
-    CommandId,
+    CommandId, Timestamp,
     accounts::DEFAULT_CLASS,
-    command::JobSelection,
+    command::{JobEnding, JobSelection},
     event::JobChange,
     job::{Holds, JobState, JobType},
     views::{
-        ClassRequest, ErrorCode, HoldRequest, JobDetail, JobsRequest, ModifyRequest, ReleaseRequest, SignalRequest,
+        ClassRequest, DrainRequest, EndRequest, ErrorCode, HoldRequest, JobDetail, JobsRequest, ModifyRequest,
+        NodeStateWord, ReleaseRequest, SignalRequest,
     },
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const OPTIONS: [Known; 9] = [
     ('\0', "array", Takes::Nothing),
@@ -55,11 +58,6 @@ pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ende
         print(&usage);
         return Ok(0);
     }
-    if words.has("force-terminate-finishing-job") {
-        let why = "a node that does not answer is lost after a while, and its jobs with it; nothing was changed";
-        let text = format!("--force-terminate-finishing-job is not supported: {why}");
-        return Err(Failure { text, status: 8 });
-    }
     if words.operands.is_empty() && !words.has("sql") {
         return Err(Failure::new(usage.trim_end()));
     }
@@ -67,7 +65,14 @@ pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ende
     let mut site = Site::open(connection)?;
     let (jobs, mut status) = meant(&mut site, tool, &words)?;
     let is_checkpoint = words.has("checkpoint");
-    let act = Act { tool, signal, is_checkpoint, turns: words.has("besteffort"), running_too: words.has("running") };
+    let act = Act {
+        tool,
+        signal,
+        is_checkpoint,
+        turns: words.has("besteffort"),
+        closes: words.has("force-terminate-finishing-job"),
+        running_too: words.has("running"),
+    };
     let mut deleted = Vec::new();
     for (id, detail) in jobs {
         match act.on(&mut site, id, detail.as_ref()) {
@@ -130,6 +135,8 @@ struct Act<'a> {
     is_checkpoint: bool,
     /// Whether jobs are turned into best effort, or back.
     turns: bool,
+    /// Whether jobs that do not end are closed without their nodes.
+    closes: bool,
     running_too: bool,
 }
 
@@ -162,6 +169,13 @@ impl Act<'_> {
                 let is_besteffort = turn(site, detail).map_err(refused)?;
                 let now = if is_besteffort { "makes way for others now" } else { "no longer makes way for others" };
                 print(&format!("The job {id} {now}.\n"));
+                Ok(false)
+            }
+            _ if self.closes => {
+                let refused = |(why, status): (String, u8)| failed(format!("Cannot close {id} ; {why}"), status);
+                let detail = detail.ok_or_else(|| refused(("This job does not exist.".to_owned(), 4)))?;
+                close(site, detail).map_err(refused)?;
+                print(&format!("The job {id} is closed.\n"));
                 Ok(false)
             }
             _ if self.is_checkpoint || self.signal.is_some() => {
@@ -231,6 +245,57 @@ fn turn(site: &mut Site, detail: &JobDetail) -> Result<bool, (String, u8)> {
     Ok(turned)
 }
 
+/// The time that a program of the server has after a job.
+const SERVER_EPILOGUE_SECONDS: u32 = 60;
+
+/// Closes a job that has been ending for longer than its nodes and the server can need, without the nodes that have not said
+/// that it is over. They are suspected (OAR-S-24).
+fn close(site: &mut Site, detail: &JobDetail) -> Result<(), (String, u8)> {
+    let failed = |error: ClientError| match error.code() {
+        Some(ErrorCode::PermissionDenied) => ("You are not the right user.".to_owned(), 1),
+        Some(ErrorCode::Conflict) => ("This job is not being ended.".to_owned(), 8),
+        _ => (error.to_string(), 8),
+    };
+    let config = configuration::config(site).map_err(|failure| (failure.text, failure.status))?;
+    let patience = u64::from(config.settings.node_lost_after_seconds) * 2 + u64::from(SERVER_EPILOGUE_SECONDS);
+    let events = site.client.job_events(detail.job.id, Moment::Now).map_err(failed)?;
+    let ending_for = ending_since(&events).map(|since| Timestamp::now().micros_since(since) / 1_000_000);
+    match ending_for {
+        None => return Err(("This job is not being ended.".to_owned(), 8)),
+        Some(seconds) if u64::try_from(seconds).unwrap_or(0) <= patience => {
+            let why = format!("It has been ending for {seconds} s, and can be closed after {patience} s.");
+            return Err((why, 8));
+        }
+        Some(_) => {}
+    }
+    let out: BTreeSet<String> = out_of_service(site).map_err(failed)?;
+    let ending = JobEnding { gives_up: true, ..JobEnding::default() };
+    let request = EndRequest { jobs: only(detail), ending };
+    site.client.end_jobs(CommandId::new_now(), &request).map_err(failed)?;
+    let left = detail.runs.last().into_iter().flat_map(|run| &run.nodes).filter(|part| part.exit.is_none());
+    let nodes: BTreeSet<&String> = left.map(|part| &part.node).filter(|node| !out.contains(*node)).collect();
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("{MARK}{}", resources::state::State::Suspected.word());
+    let request = DrainRequest { nodes: nodes.into_iter().cloned().collect(), reason, is_down: false };
+    site.client.drain(CommandId::new_now(), &request).map(drop).map_err(failed)
+}
+
+/// Since when the last run of a job has been ending.
+fn ending_since(events: &[serde_json::Value]) -> Option<Timestamp> {
+    let stopping = events.iter().rev().find(|event| event["type"] == "muster.job.stopping.v1")?;
+    let at = stopping["time"].as_str()?.parse::<jiff::Timestamp>().ok()?;
+    Some(Timestamp(at.as_microsecond()))
+}
+
+/// The nodes that take no new jobs.
+fn out_of_service(site: &mut Site) -> Result<BTreeSet<String>, ClientError> {
+    let views = site.client.nodes(Moment::Now)?.nodes;
+    let out = views.into_iter().filter(|view| view.state == NodeStateWord::Drained);
+    Ok(out.map(|view| view.spec.name).collect())
+}
+
 /// OAR-S-20, OAR-S-22, OAR-S-25
 fn delete(site: &mut Site, detail: &JobDetail) -> Result<bool, (String, u8)> {
     if detail.job.outcome.is_some() {
@@ -279,4 +344,21 @@ fn resume(site: &mut Site, detail: &JobDetail) -> Result<(), String> {
         _ => return Err("the job is neither Hold nor Suspended.".to_owned()),
     };
     done.map(drop).map_err(|error| refused(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// OAR-S-24: a job can have been stopped before, for another run.
+    #[test]
+    fn the_last_stop_of_a_job_counts() {
+        let event = |kind: &str, second: u32| {
+            json!({ "type": format!("muster.job.{kind}.v1"), "time": format!("1970-01-01T00:00:{second:02}Z") })
+        };
+        let events = [event("started", 1), event("stopping", 2), event("requeued", 3), event("stopping", 40)];
+        assert_eq!(ending_since(&events), Some(Timestamp(40_000_000)));
+        assert_eq!(ending_since(&events[..1]), None);
+    }
 }

@@ -18,7 +18,9 @@ use muster_schemas::{
     event::{EndCause, Event, NodeExit, NodePart, StopReason},
     job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
     node::Briefing,
+    unfit::UnfitCause,
 };
+use std::collections::BTreeSet;
 
 /// The node is up. The orders for its runs come from [`crate::orders::reconcile`], which the ledger calls.
 pub(crate) fn hello(
@@ -130,6 +132,21 @@ fn parts_lost(
     let lost_of = |run: &Run| run.parts_on(node.id).filter(|part| is_lost(run, part)).cloned().collect::<Vec<Part>>();
     let runs = node.runs.iter().filter_map(|run| state.run(*run));
     runs.flat_map(|run| together_lost(state, run, &lost_of(run), &exit)).collect()
+}
+
+/// A run that is being stopped is over without the nodes that have not reported its end. They take no new jobs, because its
+/// processes may still be there.
+pub(crate) fn given_up(state: &State, run: &Run, now: Timestamp) -> Vec<Event> {
+    let lost: Vec<Part> = run.parts.iter().filter(|part| !part.has_ended()).cloned().collect();
+    let reason = format!("{} of job {} may be left: it was closed without this node", UnfitCause::Remains.words(), run.job);
+    let nodes: BTreeSet<NodeId> = lost.iter().map(|part| part.node).collect();
+    let in_service = nodes.into_iter().filter_map(|node| state.node(node)).filter(|node| node.drained.is_none());
+    let taken_out = |node: &Node| Event::NodeTakenOut { node: node.id, reason: reason.clone(), is_down: false };
+    let mut events: Vec<Event> = in_service.map(taken_out).collect();
+    let cause = EndCause::Lost(reason);
+    let exit = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: now };
+    events.extend(together_lost(state, run, &lost, &exit));
+    events
 }
 
 /// Ends parts of a run that are lost at the same time: the consequences of each end depend on those before it.

@@ -4,7 +4,7 @@ use crate::{support::*, written::launch_order};
 use muster_domain::orders::{OrderSeed, follow_up};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
-    command::{Command, RefusalCode, Reply},
+    command::{Command, JobEnding, RefusalCode, Reply},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
     job::{ExitStatus, JobSpec, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
@@ -168,6 +168,29 @@ fn a_deletion_ends_with_the_loss_of_a_silent_node() {
     assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
     cluster.refused_on(next, &["node1"], 1);
     cluster.hello("node1", "boot1", &[]);
+    cluster.start(next, &["node1"], 1);
+    cluster.assert_replays();
+}
+
+/// OAR-S-24: an operator closes a job that is being ended and whose node does not say so; the node takes no new jobs.
+#[test]
+fn a_job_that_does_not_end_is_closed_without_its_nodes() {
+    let mut cluster = Cluster::new();
+    let (id, next) = (cluster.submit("ada", task_job(2)), cluster.submit("ada", job(1, 1)));
+    let run = cluster.start(id, &["node1", "node2"], 1);
+    let close = |ending| Command::EndJobs { jobs: ids(&[id]), ending };
+    let ending = JobEnding { gives_up: true, ..JobEnding::default() };
+    cluster.refused(&user("ada"), close(ending.clone()), RefusalCode::PermissionDenied, "close jobs");
+    cluster.refused(&root(), close(ending.clone()), RefusalCode::Conflict, "not being ended");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    let both = JobEnding { is_forced: true, ..ending.clone() };
+    cluster.refused(&root(), close(both), RefusalCode::Invalid, "no other choice");
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert_eq!(cluster.outcome(id), None, "node2 has not said that it is over");
+    cluster.ok(&root(), close(ending.clone()));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
+    cluster.refused(&root(), close(ending), RefusalCode::Conflict, "not being ended");
+    cluster.refused_on(next, &["node2"], 1);
     cluster.start(next, &["node1"], 1);
     cluster.assert_replays();
 }

@@ -130,6 +130,20 @@ fn jobs_are_listed_held_resumed_and_deleted() {
     assert!(events.lines().all(|line| line.contains("> [1] ")) && !events.is_empty(), "{events}");
 }
 
+/// OAR-S-24: a job is closed without its nodes only if it has been ending for longer than they and the server can need.
+#[test]
+fn a_job_is_closed_without_its_nodes_only_after_a_while() {
+    let site = site();
+    assert_eq!(site.ok("oarsub \"trap '' TERM; while :; do sleep 1; done\""), "OAR_JOB_ID=1\n");
+    wait_for(&site, 1, "Running");
+    let close = "oardel --force-terminate-finishing-job 1";
+    assert_eq!(site.fails(close), (8, "Cannot close 1 ; This job is not being ended.\n".to_owned()));
+    site.ok("oardel 1");
+    let (status, error) = site.fails(close);
+    let is_told = error.starts_with("Cannot close 1 ; It has been ending for ") && error.contains("closed after 120 s");
+    assert!(status == 8 && is_told, "{status}: {error}");
+}
+
 /// OAR-C-06: an array is jobs of their own with one array id, also with a file of parameters.
 #[test]
 fn arrays_are_jobs_of_their_own() {
@@ -260,7 +274,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub -a 99 true", 8, "job 99"),
         ("oarnodes nope", 1, "no node is called 'nope'"),
         ("oarstat --gantt x", 1, "Bad syntax for --gantt"),
-        ("oardel --force-terminate-finishing-job 1", 8, "is not supported"),
+        ("oardel --force-terminate-finishing-job 7", 4, "Cannot close 7 ; This job does not exist."),
     ] {
         let line = line.replace("exec:/bin/x;y", "'exec:/bin/x;y'");
         let (exit, error) = site.fails(&line);
