@@ -109,7 +109,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::EnterJob { job } => entry::enter(&access, job, now),
         Command::HoldUntil { jobs, until } => holds::hold_until(&access, &jobs, until, now),
-        Command::EndJobs { jobs, ending } => control::end(&access, &jobs, &ending, now),
+        Command::EndJobs { jobs, ending } if ending.gives_up => control::give_up(&access, &jobs, &ending, now),
+        Command::EndJobs { jobs, ending } => control::end(&access, &jobs, &ending),
         Command::SetParameters { filters, scheduling } => settings::set_parameters(&access, filters, scheduling),
         Command::SetTemplate { template } => settings::set_template(&access, *template),
         Command::RemoveTemplate { name } => settings::remove_template(&access, &name),

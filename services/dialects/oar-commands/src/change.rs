@@ -354,9 +354,7 @@ mod tests {
     /// OAR-S-24: a job can have been stopped before, for another run.
     #[test]
     fn the_last_stop_of_a_job_counts() {
-        let event = |kind: &str, second: u32| {
-            json!({ "type": format!("muster.job.{kind}.v1"), "time": format!("1970-01-01T00:00:{second:02}Z") })
-        };
+        let event = |kind: &str, second: u32| json!({ "type": format!("muster.job.{kind}.v1"), "time": format!("1970-01-01T00:00:{second:02}Z") });
         let events = [event("started", 1), event("stopping", 2), event("requeued", 3), event("stopping", 40)];
         assert_eq!(ending_since(&events), Some(Timestamp(40_000_000)));
         assert_eq!(ending_since(&events[..1]), None);

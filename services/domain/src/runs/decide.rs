@@ -138,7 +138,8 @@ fn parts_lost(
 /// processes may still be there.
 pub(crate) fn given_up(state: &State, run: &Run, now: Timestamp) -> Vec<Event> {
     let lost: Vec<Part> = run.parts.iter().filter(|part| !part.has_ended()).cloned().collect();
-    let reason = format!("{} of job {} may be left: it was closed without this node", UnfitCause::Remains.words(), run.job);
+    let reason =
+        format!("{} of job {} may be left: it was closed without this node", UnfitCause::Remains.words(), run.job);
     let nodes: BTreeSet<NodeId> = lost.iter().map(|part| part.node).collect();
     let in_service = nodes.into_iter().filter_map(|node| state.node(node)).filter(|node| node.drained.is_none());
     let taken_out = |node: &Node| Event::NodeTakenOut { node: node.id, reason: reason.clone(), is_down: false };

@@ -139,27 +139,15 @@ const MAX_MESSAGE_CHARS: usize = 128;
 
 /// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped
 /// first (HPC-C-06).
-pub(crate) fn end(
-    access: &Access,
-    jobs: &JobSelection,
-    ending: &JobEnding,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
+pub(crate) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> Result<Decision, Refusal> {
     validate::label("message", &ending.message)?;
     let chars = ending.message.chars().count();
     if chars > MAX_MESSAGE_CHARS {
         return Err(invalid(format!("message: {chars} characters, at most {MAX_MESSAGE_CHARS} are allowed")));
     }
-    if ending.gives_up {
-        access.require_operator("close jobs without their nodes")?;
-        if ending.is_finished || ending.is_forced || ending.is_graceful {
-            return Err(invalid("gives_up: no other choice goes with it".into()));
-        }
-    }
     let outcome = if ending.is_finished { Outcome::DeclaredFinished } else { Outcome::Cancelled };
     act_on(access, jobs, |target| {
         let mut events = match target {
-            _ if ending.gives_up => give_up(access.state, target, now),
             Target::Job(job) => end_job(access.state, job, ending, outcome.clone()),
             Target::Component(job, component) => components::decide::end(access.state, job, component, ending),
             Target::Task(array, index) => Ok(vec![tasks_over(array, IndexSet::from_range(index, index), &outcome)]),
@@ -178,14 +166,25 @@ pub(crate) fn end(
     })
 }
 
-/// Closes a job that is being ended, without its nodes.
-fn give_up(state: &State, target: Target, now: Timestamp) -> Result<Vec<Event>, Refusal> {
-    let run = match target {
-        Target::Job(job) => job.run().and_then(|run| state.run(run)).filter(|run| run.stopping.is_some()),
-        Target::Component(..) | Target::Task(..) | Target::Array(_) => None,
-    };
-    let run = run.ok_or_else(|| conflict(format!("job {} is not being ended", target.id())))?;
-    Ok(runs::decide::given_up(state, run, now))
+/// Closes jobs that are being ended, without their nodes (OAR-S-24).
+pub(crate) fn give_up(
+    access: &Access,
+    jobs: &JobSelection,
+    ending: &JobEnding,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    access.require_operator("close jobs without their nodes")?;
+    if *ending != (JobEnding { gives_up: true, ..JobEnding::default() }) {
+        return Err(invalid("ending.gives_up: no other choice goes with it"));
+    }
+    act_on(access, jobs, |target| {
+        let run = match target {
+            Target::Job(job) => job.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_some()),
+            Target::Component(..) | Target::Task(..) | Target::Array(_) => None,
+        };
+        let run = run.ok_or_else(|| conflict(format!("job {} is not being ended", target.id())))?;
+        Ok(runs::decide::given_up(access.state, run, now))
+    })
 }
 
 pub(crate) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result<Decision, Refusal> {
