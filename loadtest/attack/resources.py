@@ -230,7 +230,7 @@ class Cases:
         """The clock of `muster up` alone jumps by days while jobs run (libfaketime): none is lost or ended by its walltime."""
         library = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
         if not library:
-            return "not done: Debian's package libfaketime is not installed", True
+            return "NOT DONE: Debian's package libfaketime is not installed", True
         clock = site.folder / "clock"
         clock.write_text("+0")
         faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}

@@ -24,6 +24,8 @@ pub enum UnfitCause {
     BeforeResumeProgram,
     /// The health check failed.
     HealthCheck,
+    /// The executor cannot write down what it is to start.
+    Spool,
 }
 
 /// The words with which an executor begins the message that the program after a suspension failed. Its node stays in service
@@ -32,7 +34,7 @@ pub const AFTER_SUSPEND_PROGRAM: &str = "after_suspend_program";
 
 impl UnfitCause {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Containment,
         Self::Remains,
         Self::Prolog,
@@ -43,6 +45,7 @@ impl UnfitCause {
         Self::SuspendProgram,
         Self::BeforeResumeProgram,
         Self::HealthCheck,
+        Self::Spool,
     ];
 
     /// The words with which a reason begins. A space or a colon follows.
@@ -58,6 +61,7 @@ impl UnfitCause {
             Self::SuspendProgram => "suspend program",
             Self::BeforeResumeProgram => "before_resume_program",
             Self::HealthCheck => "health check",
+            Self::Spool => "the node's spool",
         }
     }
 

@@ -353,7 +353,7 @@ impl Launcher {
                 }
                 (Ok(()), Err(error)) => {
                     self.forget(key);
-                    EndCause::LaunchFailed(format!("the node's launch journal cannot be written: {error}"))
+                    unwritable(key, &format!("the launch journal cannot be written: {error}"))
                 }
                 (Err(cause), _) => cause,
             };
@@ -367,6 +367,7 @@ impl Launcher {
     }
 
     fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), EndCause> {
+        let key = RunKey::of(&order);
         require_gpus(&order.gpus, self.settings.gpus.as_deref())?;
         let identity = self.identities.in_group(&order.owner.user, order.group.as_deref());
         let identity = identity.map_err(EndCause::LaunchFailed)?;
@@ -384,9 +385,7 @@ impl Launcher {
             site: self.settings.site.clone(),
             cleaning: self.settings.cleaning.clone(),
         };
-        self.spool.create(&spooled).map_err(|error| {
-            EndCause::LaunchFailed(format!("the order cannot be written to the node's spool: {error}"))
-        })
+        self.spool.create(&spooled).map_err(|error| unwritable(key, &format!("the order cannot be written: {error}")))
     }
 
     /// The CPUs for the processes of an order: those of its cores, or those that the site lists for them (OAR-X-02). A step asks the
@@ -576,6 +575,13 @@ impl Launcher {
     fn lock_being_ended(&self) -> std::sync::MutexGuard<'_, HashSet<RunKey>> {
         self.being_ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The end of a run or step that cannot be written down. A node that says so of a run is taken out of service: it would end job
+/// after job.
+fn unwritable(key: RunKey, why: &str) -> EndCause {
+    let why = UnfitCause::Spool.because(why);
+    if key.is_step() { EndCause::LaunchFailed(why) } else { EndCause::Lost(why) }
 }
 
 /// Removes the group that the site has made for a run that has no shim, and runs the site's epilogs for it.

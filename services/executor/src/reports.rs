@@ -10,7 +10,8 @@ use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
-    event::{Actor, TraceContext},
+    event::{Actor, EndCause, NodeExit, TraceContext},
+    unfit::UnfitCause,
 };
 use std::{
     collections::VecDeque,
@@ -90,7 +91,7 @@ impl Reports {
             let envelope = self.envelope(key, about, &report);
             let ledger = self.ledger.clone();
             let was_end = matches!(report, Report::Ended(_));
-            let unfit = site::unfit(&self.spool).filter(|_| was_end && !key.is_step());
+            let unfit = site::unfit(&self.spool).or_else(|| spool_fault(&report)).filter(|_| was_end && !key.is_step());
             let (node, spool) = (self.node.clone(), self.spool.clone());
             self.travelling.spawn(async move {
                 let is_told = match unfit {
@@ -132,6 +133,18 @@ impl Reports {
             trace: about.map(|about| about.trace).unwrap_or_default(),
             command,
         }
+    }
+}
+
+/// Why the node is unfit, if a run ended because its spool cannot be written: that cannot be noted there either.
+fn spool_fault(report: &Report) -> Option<String> {
+    match report {
+        Report::Ended(End { exit: NodeExit { cause: EndCause::Lost(why), .. }, .. })
+            if UnfitCause::of_reason(why) == Some(UnfitCause::Spool) =>
+        {
+            Some(why.clone())
+        }
+        _ => None,
     }
 }
 

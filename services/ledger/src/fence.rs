@@ -73,9 +73,9 @@ pub enum FenceError {
         /// The record.
         record: Sequence,
     },
-    /// The folder of the log was taken away, or another one is in its place.
+    /// The folder of the log or the newest file in it was taken away, or another folder is in its place.
     #[error(
-        "the folder {} was removed or replaced while the ledger was writing to it, so this ledger has stopped answering. What it \
+        "the folder {} or its newest log was removed or replaced while the ledger was writing to it, so this ledger has stopped answering. What it \
          acknowledged since then is not on disk: find out who removed it, and restore it, from a backup if need be",
         folder.display()
     )]

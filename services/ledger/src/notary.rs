@@ -80,8 +80,12 @@ impl Notary {
         Ok(())
     }
 
-    /// Signs that the log ends here, unless the last write failed: then the end is not known for certain.
+    /// Signs that the log ends here, unless the last write failed: then the end is not known for certain. Of a log that was taken
+    /// away nothing is signed.
     fn close(&mut self) -> io::Result<()> {
+        if !self.storage.is_in_place() {
+            return Err(io::Error::other("the log or its newest file was removed"));
+        }
         let head = *self.head.borrow();
         let found = self.storage.log().and_then(|log| log.head());
         match found {

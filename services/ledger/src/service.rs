@@ -321,7 +321,11 @@ fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Resul
         let signed = witness.map_or(Sequence(0), |witness| witness.sequence);
         let log = storage.log()?;
         let unsigned = witness::unsigned(&log, signed, head.sequence)?;
-        match unsigned.objection(head.time) {
+        let objection = match unsigned.objection(head.time) {
+            None => witness::not_indexed(&log, signed, head.sequence)?,
+            objection => objection,
+        };
+        match objection {
             Some(detail) => Err(LogError::Witness { folder: log.folder().to_owned(), detail }),
             None => Ok(unsigned),
         }

@@ -12,10 +12,14 @@ use crate::{
 use muster_domain::State;
 use muster_schemas::{event::uuid_bytes::UuidBytes, ids::Sequence};
 use std::{
+    ffi::OsStr,
     fs, io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -118,6 +122,8 @@ pub struct Storage {
     log: RwLock<Option<Arc<Log>>>,
     /// The folder of the log as it was opened: device and inode.
     folder: Option<(u64, u64)>,
+    /// The number of the newest write-ahead log that was seen: RocksDB only makes newer ones.
+    newest_wal: AtomicU64,
     /// None if it was opened for reading.
     retention: Option<retention::Commands>,
     /// The witness, read before the log was opened for reading: a running ledger can rewrite it meanwhile.
@@ -176,7 +182,8 @@ impl Storage {
         let folder = fs::metadata(layout.log()).ok().map(|folder| (folder.dev(), folder.ino()));
         let snapshots = Snapshots::new(&layout.snapshots());
         let archives = Archives::new(&layout.archive());
-        Self { layout, log: RwLock::new(Some(Arc::new(log))), folder, retention, witness, snapshots, archives }
+        let (log, newest_wal) = (RwLock::new(Some(Arc::new(log))), AtomicU64::new(0));
+        Self { layout, log, folder, newest_wal, retention, witness, snapshots, archives }
     }
 
     /// The witness of the log's end; `None` if the log has no record yet.
@@ -196,7 +203,15 @@ impl Storage {
         let is_gone = |path: &Path| fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let folder = self.layout.log();
         let is_another = fs::metadata(&folder).is_ok_and(|found| Some((found.dev(), found.ino())) != self.folder);
-        !(is_another || is_gone(&folder.join("CURRENT")))
+        !(is_another || is_gone(&folder.join("CURRENT")) || self.lacks_newest_wal(&folder))
+    }
+
+    /// Whether the newest write-ahead log was removed: what is acknowledged then would be gone after a crash.
+    fn lacks_newest_wal(&self, folder: &Path) -> bool {
+        let number = |name: &OsStr| name.to_str()?.strip_suffix(".log")?.parse::<u64>().ok();
+        let Ok(entries) = fs::read_dir(folder) else { return false };
+        let newest = entries.filter_map(|entry| number(&entry.ok()?.file_name())).max().unwrap_or(0);
+        newest < self.newest_wal.fetch_max(newest, Ordering::Relaxed)
     }
 
     /// The paths.

@@ -183,6 +183,24 @@ pub(crate) fn unsigned(log: &Log, signed: Sequence, last: Sequence) -> Result<Un
     Ok(Unsigned { records, since })
 }
 
+/// The objection to a record after a signed one that the index by job does not have; `None` if there is none. A ledger writes
+/// both at once, so somebody else has added such a record.
+///
+/// # Errors
+/// If the log cannot be read.
+pub(crate) fn not_indexed(log: &Log, signed: Sequence, last: Sequence) -> Result<Option<String>, LogError> {
+    for sequence in (signed.0 + 1..=last.0).map(Sequence) {
+        let Some(job) = log.record(sequence)?.and_then(|record| record.event.job()) else { continue };
+        if log.mark_of(job, sequence)?.is_none() {
+            return Ok(Some(format!(
+                "no signature covers its record {sequence} about job {job}, and its index by job does not have it: somebody else than \
+                 the ledger has added it"
+            )));
+        }
+    }
+    Ok(None)
+}
+
 impl Unsigned {
     /// The objection to the number of records without a signature in a log that ends at this time; `None` if
     /// there is none.

@@ -382,6 +382,12 @@ async fn records_that_no_signature_covers_are_told() {
     assert_eq!(found.unsigned.records, after.0 - early.0);
     assert!(found.unsigned.since.is_some_and(|since| since <= first), "{:?}", found.unsigned);
 
+    // Somebody else than a ledger has added the last record: the ledger writes the index with it.
+    let added = tempfile::tempdir().unwrap();
+    copy(copied.path(), added.path());
+    edit_index(added.path(), "by_job", |db, family, key, _| db.delete_cf(family, key).unwrap());
+    both_object(added.path(), "index by job does not have it").await;
+
     let rewritten = tempfile::tempdir().unwrap();
     copy(copied.path(), rewritten.path());
     let later = |time: Timestamp| time.plus_micros(100_000_000);
@@ -541,6 +547,25 @@ async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     assert!(!folder.path().join("ledger").exists(), "nothing was changed");
     fs::rename(folder.path().join("elsewhere"), folder.path().join("ledger")).unwrap();
     Ledger::start(config(folder.path())).await.stop().await;
+}
+
+/// Records that are written to a removed file are gone after a crash. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_whose_newest_file_is_taken_away_stops_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(1).await;
+    // The ledger has seen its files by now.
+    let witness = folder.path().join("ledger/witness");
+    let before = fs::read(&witness).ok();
+    ledger.submit(2).await;
+    until("the end was signed", async || fs::read(&witness).ok() != before).await;
+    let files = fs::read_dir(folder.path().join("ledger/log")).unwrap().map(|entry| entry.unwrap().path());
+    let logs: Vec<_> = files.filter(|path| path.extension().is_some_and(|of| of == "log")).collect();
+    assert!(!logs.is_empty());
+    logs.iter().for_each(|path| fs::remove_file(path).unwrap());
+    let error = tokio::time::timeout(Duration::from_secs(60), ledger.ended()).await.expect("it ends").unwrap_err();
+    assert!(error.to_string().contains("was removed"), "{error}");
 }
 
 /// It would be another cluster. M-LOG-8

@@ -207,11 +207,15 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
     })?;
     let file = CheckedFile::check(name, &text)?;
     let cluster: ClusterFile = read(name, &text)?;
-    cluster.check(name)?;
+    cluster.check(|path| check::place_of(name, &text, path))?;
     let configuration = Configuration { cluster, ..read(name, &text)? };
-    leave_time_for_launch(&configuration).map_err(|message| Failure::in_file(name, message))?;
-    SiteOptions::check(&configuration.slurm.site_options)
-        .map_err(|why| Failure::in_file(name, format!("`site_options` in [slurm]: {why}")))?;
+    leave_time_for_launch(&configuration).map_err(|message| {
+        Failure::in_file(check::place_of(name, &text, "executor.site_program_timeout_seconds"), message)
+    })?;
+    SiteOptions::check(&configuration.slurm.site_options).map_err(|why| {
+        let place = check::place_of(name, &text, "slurm.site_options");
+        Failure::in_file(place, format!("`site_options` in [slurm]: {why}"))
+    })?;
     Ok((configuration, file))
 }
 

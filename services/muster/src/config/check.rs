@@ -299,6 +299,29 @@ fn check_increases(table: &DeTable<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// The place of a value of a file, such as `energy.keep_awake[0]`; the file's name if there is no such value.
+pub fn place_of(name: &str, text: &str, path: &str) -> String {
+    offset_of(text, path).map_or_else(|| name.to_owned(), |at| position(name, text, at))
+}
+
+fn offset_of(text: &str, path: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut steps = path.split(['.', '[']).map(|step| step.trim_end_matches(']'));
+    let mut value = entry_of(table.get_ref(), steps.next()?)?;
+    for step in steps {
+        value = match value.get_ref() {
+            DeValue::Table(table) => entry_of(table, step)?,
+            DeValue::Array(array) => array.get(step.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(value.span().start)
+}
+
+fn entry_of<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<&'t Spanned<DeValue<'i>>> {
+    table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)
+}
+
 /// `FILE:LINE:COLUMN` of a byte offset.
 pub fn position(name: &str, text: &str, at: usize) -> String {
     let mut at = at.min(text.len());

@@ -106,9 +106,13 @@ impl ClusterFile {
         self.cluster.settings.launch_timeout_seconds
     }
 
-    /// Checks what involves several values: node lists, names used twice.
-    pub fn check(&self, name: &str) -> Result<(), Failure> {
-        self.to_change().map(|_| ()).map_err(|message| Failure::in_file(name, message))
+    /// Checks what involves several values: node lists, names used twice. `place` tells where a value is.
+    pub fn check(&self, place: impl Fn(&str) -> String) -> Result<(), Failure> {
+        let in_file = |message: String| {
+            let path = message.split(": ").next().unwrap_or_default();
+            Failure::in_file(place(path), message)
+        };
+        self.to_change().map(|_| ()).map_err(in_file)
     }
 
     /// The configuration made from the file alone, with defaults for what it does not name.

@@ -44,8 +44,10 @@ fn wrong_values_are_told_with_their_place() {
         ),
         (
             "[slurm]\nsite_options = [\"mem=SIZE memory\"]\n",
-            "muster.toml: `site_options` in [slurm]: `mem=SIZE memory`: an option of Slurm has this name",
+            "muster.toml:2:16: `site_options` in [slurm]: `mem=SIZE memory`: an option of Slurm has this name",
         ),
+        ("[accounts]\nenforce = [\"all\"]\n", "muster.toml:2:11: accounts.enforce: `all` is none of associations, "),
+        ("[energy]\nkeep_awake = [\"2\", \"a100\"]\n", "muster.toml:2:20: energy.keep_awake[1]: expected "),
         ("[telemetry]\nlog_format = \"xml\"\n", "muster.toml:2:14: `log_format`: `xml` is not one of `text`, `json`"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\n", "muster.toml:1:1: `memory` is missing in this [[nodes]]"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\nmemory = \"64\"\n", "muster.toml:4:10: `memory`: `64` has no unit"),

@@ -86,6 +86,19 @@ fn a_prolog_that_fails_drains_its_node_and_the_job_goes_elsewhere() {
     assert!(outcome["detail"].as_str().is_some_and(|detail| detail.contains("no scratch")), "{outcome}");
 }
 
+/// A node that cannot write down what it starts would end job after job.
+#[test]
+fn a_node_without_its_spool_is_drained_and_the_job_goes_elsewhere() {
+    let mut system = stopped();
+    start(&mut system, "2", "");
+    fs::remove_dir_all(system.path("data/spool/node1")).expect("the node has made it");
+    let job = system.submit(&["--requeue", "-o", "out", "--", "sh", "-c", "echo on $MUSTER_NODE_NAME"]);
+    system.wait_for_state(&job, "finished");
+    assert_eq!(system.read("out"), "on node2\n");
+    let why = drained(&system, "node1");
+    assert!(why.starts_with("the node's spool: the order cannot be written: "), "{why}");
+}
+
 #[test]
 fn an_epilog_that_fails_drains_its_node() {
     let mut system = stopped();
