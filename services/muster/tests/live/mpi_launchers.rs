@@ -44,6 +44,35 @@ fn launchers_of_mpi_libraries_use_the_jobs_nodes() {
     }
 }
 
+/// SL-W-07: launchers that run at the same time share the job: the second one's daemons do not wait for the cores of the
+/// first one's.
+#[test]
+fn two_launchers_at_the_same_time_share_the_job() {
+    let site = Site::start();
+    for (compiler, launcher) in LAUNCHERS {
+        if !built(&site.system, compiler, STAY, "stay") {
+            return;
+        }
+        let stay = site.system.path("stay").display().to_string();
+        let script = format!(
+            "#!/bin/sh -e\n#SBATCH -N2 -n2 -o said\nmkdir first second\n\
+             (cd first; exec {launcher} {stay}) &\nfirst=$!\n\
+             until [ -e first/inside ]; do sleep 0.05; done\n\
+             (cd second; exec {launcher} {stay})\n\
+             touch first/go\nwait $first\nrm -r first second\n"
+        );
+        site.system.write("job.sh", &script);
+        let job = site.ok("sbatch --parsable job.sh").trim().to_owned();
+        let is_in = || site.system.path("second/inside").exists();
+        site.system.wait_until("the processes of both launchers have met", is_in);
+        assert!(!site.system.path("first/go").exists(), "{launcher}: the first still runs");
+        site.system.write("second/go", "");
+        site.is_over(&job);
+        let state = site.ok(&format!("sacct -n -P -X -j {job} -o State"));
+        assert_eq!(state, "COMPLETED\n", "{launcher}: {}", site.system.read("said"));
+    }
+}
+
 /// SL-W-07: the launcher of a heterogeneous job has the nodes of the component that its script belongs to, as in Slurm.
 #[test]
 fn launchers_in_heterogeneous_jobs_have_the_nodes_of_their_component() {
