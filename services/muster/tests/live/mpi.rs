@@ -427,6 +427,25 @@ fn emulated_nodes_are_hosts_of_their_own() {
     assert!(!std::path::Path::new("/tmp/of-node2").exists());
 }
 
+/// SL-W-09: where emulated nodes cannot be hosts of their own, the operator is warned and their programs run nevertheless.
+#[test]
+fn emulated_nodes_that_cannot_be_hosts_are_warned_of() {
+    // Without this capability, which root lacks in many containers and other users do in any case, there are no namespaces.
+    let words: &[&str] = match nix::unistd::Uid::effective().is_root() {
+        true => &["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"],
+        false => &["env"],
+    };
+    let mut system = System::stopped();
+    system.launch_through(words, &["--nodes", "2", "--cpus", "4"]);
+    let line = system.await_ready();
+    assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", system.log());
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
+    assert_eq!(site.ok("srun -w node2 hostname"), site.ok("hostname"));
+    let warning = "programs on the emulated nodes share this host's name, /dev/shm and /tmp";
+    assert!(site.system.log().contains(warning), "{}", site.system.log());
+}
+
 /// A program in Python: each rank says where it is and what all ranks are together.
 const PYTHON_RING: &str = "\
 from mpi4py import MPI

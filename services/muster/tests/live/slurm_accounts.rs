@@ -325,7 +325,7 @@ fn a_partition_preempts_another() {
         site.system.wait_until("the other runs in its place", has_its_place);
         site.ok(&format!("scancel {gains}"));
         site.is_over(&gains);
-        site.system.wait_until("it goes on or is gone", || state(&victim) == afterwards);
+        site.system.wait_until("it continues or is gone", || state(&victim) == afterwards);
         if afterwards.is_empty() {
             assert_eq!(site.ok(&format!("sacct -X -n -P -j {victim} -o state")), "PREEMPTED\n");
         } else {
