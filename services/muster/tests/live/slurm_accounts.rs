@@ -43,7 +43,7 @@ fn site_with_nobody() -> Site {
 
 /// Runs words of `nobody`.
 fn as_nobody(site: &Site, line: &str) -> Output {
-    let words: Vec<&str> = std::iter::once("slurm").chain(line.split(' ')).collect();
+    let words: Vec<&str> = std::iter::once("slurm").chain(line.split_whitespace()).collect();
     site.system.run_as_nobody(&words)
 }
 

@@ -269,9 +269,9 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     };
     unused("once", "");
     site.system.wait_until("it is gone", || !site.ok("scontrol show reservation").contains("ReservationName=once "));
-    let before = jiff::Zoned::now().datetime();
+    let before = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).datetime();
     unused("unused", ",daily");
-    site.system.wait_until("its next time is tomorrow", || (start() - before).get_hours() > 20);
+    site.system.wait_until("its next time is tomorrow", || start().duration_since(before).as_hours() > 20);
 }
 
 /// SL-C-13, SL-C-33, SL-C-36
