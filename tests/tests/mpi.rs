@@ -22,18 +22,25 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Job {
     cluster: Cluster,
     id: String,
+    /// How tasks of its steps find each other.
+    kind: &'static str,
 }
 
 impl Job {
     fn start() -> Option<Self> {
+        Self::of("mpicc.mpich", "pmi2")
+    }
+
+    /// The same with a program of the library of this compiler, and the kind of MPI that it is built for.
+    fn of(compiler: &str, kind: &'static str) -> Option<Self> {
         let cluster = Cluster::start();
-        let built = Command::new("mpicc.mpich").args(["-o", "ring", RING]).current_dir(cluster.folder.path()).output();
+        let built = Command::new(compiler).args(["-o", "ring", RING]).current_dir(cluster.folder.path()).output();
         let Ok(built) = built else {
-            skipped("there is no mpicc.mpich; ops/prerequisites --tests installs it");
+            skipped(&format!("there is no {compiler}; ops/prerequisites --tests installs it"));
             return None;
         };
         assert!(built.status.success(), "{}", text(&built));
-        let mut job = Self { cluster, id: String::new() };
+        let mut job = Self { cluster, id: String::new(), kind };
         let submitted = job.muster(&["submit", "--parsable", "-N", "2", "-n", "2", "--", "sleep", "600"]).output();
         let submitted = submitted.expect("muster can be run");
         assert!(submitted.status.success(), "{}", text(&submitted));
@@ -54,7 +61,8 @@ impl Job {
 
     /// Starts a step with a task on each node.
     fn step(&self, line: &str) -> Child {
-        let mut command = self.muster(&["step", "run", "-N", "2", "-n", "2", "--overlap", &self.id]);
+        let mut command =
+            self.muster(&["step", "run", "-N", "2", "-n", "2", "--overlap", "--mpi", self.kind, &self.id]);
         command.args(["--", "sh", "-c", line]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("muster can be run")
     }
@@ -110,7 +118,24 @@ fn ring() -> Vec<String> {
 #[test]
 fn a_fence_outlives_executors_ledger_and_gateway() {
     let Some(job) = Job::start() else { return };
-    let line = "touch in.$PMI_RANK; [ $PMI_RANK = 0 ] || until [ -e go ]; do sleep 0.05; done; exec ./ring";
+    outlives(&job);
+    job.end();
+}
+
+/// SL-W-05, SL-W-08: the same with PMIx, where what the tasks tell each other goes from executor to executor too; also when
+/// each asks for what it needs, from node to node.
+#[test]
+fn a_fence_of_pmix_outlives_executors_ledger_and_gateway() {
+    let Some(job) = Job::of("mpicc.openmpi", "pmix") else { return };
+    outlives(&job);
+    let step = job.step("OMPI_MCA_pmix_base_collect_data=0 exec ./ring");
+    let output = step.wait_with_output().expect("it ends");
+    assert_eq!(sorted(&output.stdout), ring(), "{}", text(&output));
+    job.end();
+}
+
+fn outlives(job: &Job) {
+    let line = "r=$MUSTER_TASK_RANK; touch in.$r; [ $r = 0 ] || until [ -e go ]; do sleep 0.05; done; exec ./ring";
     let step = job.step(line);
     wait_until("both tasks have begun", || (0..2).all(|rank| job.file(&format!("in.{rank}")).exists()));
     wait_until("the first task waits for the second", || job.nodes_in_fence() == 1);
@@ -124,7 +149,6 @@ fn a_fence_outlives_executors_ledger_and_gateway() {
     }
     let output = step.wait_with_output().expect("it ends");
     assert_eq!(sorted(&output.stdout), ring(), "{}", text(&output));
-    job.end();
 }
 
 /// SL-W-08: the node that leads continues with the fence after the last that was over.
@@ -161,4 +185,27 @@ fn nobody_waits_for_tasks_whose_shim_was_killed() {
     let output = step.wait_with_output().expect("it ends");
     assert!(!output.status.success(), "{}", text(&output));
     job.end();
+}
+
+/// SL-W-08: tasks do not wait for those of a node that falls silent and is lost; when the node is back, they end there too.
+#[test]
+fn nobody_waits_for_tasks_of_a_lost_node() {
+    let Some(job) = Job::start() else { return };
+    let line = "echo $$ > pid.$PMI_RANK; [ $PMI_RANK = 0 ] || sleep 600; exec ./ring";
+    let step = job.step(line);
+    let pid = |rank: u32| std::fs::read_to_string(job.file(&format!("pid.{rank}"))).ok()?.trim().parse::<i32>().ok();
+    wait_until("both tasks have begun", || (0..2).all(|rank| pid(rank).is_some()));
+    wait_until("the first task waits for the second", || job.nodes_in_fence() == 1);
+    let is_gone = |pid: i32| !Path::new(&format!("/proc/{pid}")).exists();
+    let pids = [0, 1].map(|rank| pid(rank).expect("it has begun"));
+    job.control("kill", "node2");
+    let output = step.wait_with_output().expect("it ends");
+    assert!(!output.status.success(), "{}", text(&output));
+    wait_until("the first task is gone", || is_gone(pids[0]));
+    job.control("restart", "node2");
+    wait_until("the second task is gone", || is_gone(pids[1]));
+    // The loss of the node has ended the job, or it waits again.
+    let _ = job.cluster.muster(&["cancel", &job.id]).output().expect("muster can be run");
+    cluster::wait_until_all_finished(&job.cluster);
+    cluster::assert_history_verifies(&job.cluster);
 }

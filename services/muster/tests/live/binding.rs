@@ -7,26 +7,29 @@ use crate::{
 use muster_surroundings::skipped;
 use std::{fs, path::Path};
 
-/// A node with two sockets of one core each.
-const NODE: &str =
-    "[executor]\nbind_cpus = true\n\n[[nodes]]\nname = \"node1\"\ncores = 2\nsockets = 2\nmemory = \"2G\"\n";
-
-/// A site whose only node binds its processes, and the CPUs of its two cores. `None` if this host has one CPU.
+/// A site whose only node binds its processes, and the CPUs of its two cores, each in a socket of its own. `None` if this host
+/// has one CPU.
 fn site() -> Option<(Site, [u32; 2])> {
+    site_of::<2>()
+}
+
+/// The same with this many cores in two sockets, and on a host of at least as many CPUs.
+fn site_of<const CORES: usize>() -> Option<(Site, [u32; CORES])> {
     let status = fs::read_to_string("/proc/self/status").expect("there is /proc");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("it names the CPUs");
     let cpus: muster_schemas::resources::IndexSet = list.trim().parse().expect("it is a list");
-    let mut cpus = cpus.iter();
-    let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
-        skipped("this host has one CPU, so there is nothing to choose from");
+    let cpus: Vec<u32> = cpus.iter().take(CORES).collect();
+    let Ok(cpus) = <[u32; CORES]>::try_from(cpus) else {
+        skipped(&format!("this host has fewer than {CORES} CPUs, so there is nothing to choose from"));
         return None;
     };
     let mut system = System::stopped();
-    system.write("site.toml", NODE);
+    let node = format!("[[nodes]]\nname = \"node1\"\ncores = {CORES}\nsockets = 2\nmemory = \"2G\"\n");
+    system.write("site.toml", &format!("[executor]\nbind_cpus = true\n\n{node}"));
     let config = system.path("site.toml").display().to_string();
     system.restart(&["--config", &config]);
     system.ok(&["install-commands", "bin"]);
-    Some((Site { system }, [first, second]))
+    Some((Site { system }, cpus))
 }
 
 /// The command by which a task prints the CPUs that it may use.
@@ -73,6 +76,28 @@ fn tasks_of_srun_run_on_the_cpus_that_they_are_bound_to() {
         "SLURM_CPU_BIND=v,mask_cpu:0x1\nSLURM_CPU_BIND_LIST=0x1\nSLURM_CPU_BIND_TYPE=mask_cpu:\n\
          SLURM_CPU_BIND_VERBOSE=verbose\n"
     );
+}
+
+/// Where a socket has several cores, tasks fill one after the other or go to each in turn, and a socket gets no more tasks than
+/// it may.
+#[test]
+fn tasks_fill_sockets_or_go_to_each_in_turn() {
+    let Some((site, cpus)) = site_of::<4>() else { return };
+    for (options, cores) in [
+        ("-n4 -m block:block", &[&[0][..], &[1], &[2], &[3]][..]),
+        ("-n4 -m block:cyclic", &[&[0], &[2], &[1], &[3]]),
+        ("-n2 -c2 -m block:cyclic", &[&[0, 1], &[2, 3]]),
+        ("-n2 -c2 -m block:fcyclic", &[&[0, 2], &[1, 3]]),
+        ("-n2 --cpu-bind=cores --ntasks-per-socket=1", &[&[0], &[2]]),
+    ] {
+        let said = in_order(&site.ok(&format!("salloc -Q -n4 srun -l {options} {ALLOWED}")));
+        let list = |cores: &&[usize]| -> muster_schemas::resources::IndexSet {
+            cores.iter().map(|core| cpus[*core]).collect()
+        };
+        let expected: Vec<String> =
+            cores.iter().enumerate().map(|(rank, cores)| format!("{rank}: {}", list(cores))).collect();
+        assert_eq!(said, expected, "{options}");
+    }
 }
 
 /// Cores that the job does not have are refused, and nothing runs; words that are no binding too.

@@ -436,3 +436,46 @@ fn a_task_with_a_terminal_has_it_in_its_container() {
         site.is_clean();
     }
 }
+
+/// A program with the name of a runtime of images, which writes down the words that it is called with and runs what follows the
+/// image, beside the machine's programs.
+fn stand_in(system: &System, name: &str) -> String {
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > FOLDER/words\nuntil [ \"$1\" = -- ]; do shift; done\nshift 2\n\
+                  IN_IMAGE=1 exec \"$@\"\n";
+    let program = system.path(name);
+    system.write(name, &script.replace("FOLDER/", &system.path("").display().to_string()));
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its own file");
+    program.display().to_string()
+}
+
+/// Runtimes of images are called in their own words: with the image, the folders of the job and its directory; the job's
+/// variables reach its program.
+#[test]
+fn runtimes_of_images_are_called_in_their_own_words() {
+    for (name, begins, directory, folder) in
+        [("apptainer", &["exec"][..], "--pwd", "--bind"), ("podman", &["run", "--rm"], "--workdir", "--volume")]
+    {
+        let mut system = System::stopped_in(Path::new("/var/tmp"));
+        let program = stand_in(&system, name);
+        system.write("runtime.toml", &format!("[executor]\ncontainer_runtime = \"{program}\"\n"));
+        system.write("image.sif", "");
+        system.restart(&["--nodes", "1", "--config", "runtime.toml"]);
+        let say = "echo $IN_IMAGE$OWN; exit 3";
+        let job = system.submit(&["--container", "./image.sif", "-o", "out", "--env", "OWN=2", "--", "sh", "-c", say]);
+        system.wait_for_state(&job, "finished");
+        let outcome = system.json(&["job", "show", &job, "--json"])["job"]["outcome"].clone();
+        assert_eq!(outcome["exit_status"]["code"], 3, "{name}: {outcome}");
+        assert_eq!(system.read("out"), "12\n", "{name}");
+        let words = system.read("words");
+        let words: Vec<&str> = words.lines().collect();
+        assert!(words.starts_with(begins), "{name}: {words:?}");
+        let here = system.path("").display().to_string();
+        let has = |option: &str, is_it: &dyn Fn(&str) -> bool| {
+            words.windows(2).any(|pair| pair[0] == option && is_it(pair[1]))
+        };
+        assert!(has(directory, &|path| path == here.trim_end_matches('/')), "{name}: {words:?}");
+        assert!(has(folder, &|mount| mount.ends_with(":rw")), "{name}: {words:?}");
+        assert!(has("--", &|image| image == system.path("image.sif").display().to_string()), "{name}: {words:?}");
+        assert!(words.ends_with(&["sh", "-c", say]), "{name}: {words:?}");
+    }
+}

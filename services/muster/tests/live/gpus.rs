@@ -128,6 +128,8 @@ fn options_about_gpus_reach_the_steps_of_a_job() {
     assert_eq!(sorted(&shown), ["0 on 0: 0,1 of 0,1, 2", "1 on 1: 0,1 of 0,1, 2"]);
     let shown = site.ok("srun -n4 --ntasks-per-gpu=2 sh -c 'echo $SLURM_PROCID: $MUSTER_GPUS $SLURM_NTASKS_PER_GPU'");
     assert_eq!(sorted(&shown), ["0: 0 2", "1: 0 2", "2: 1 2", "3: 1 2"]);
+    site.ok("sbatch -W -N1 --exclusive -o whole --wrap 'echo $SLURM_JOB_GPUS'");
+    assert_eq!(site.system.read("whole"), "0,1,2,3\n", "who has a node alone has all of its GPUs");
 }
 
 /// Options about GPUs say together how many nodes and tasks there are. If they contradict each other, nothing starts.
@@ -212,6 +214,15 @@ fn a_gpu_without_its_file_is_out_of_service_until_it_is_back() {
     let running = site.ok("sbatch --parsable --gres=gpu:4 -w node1 --wrap 'sleep 600'");
     let running = running.trim();
     site.system.wait_for_state(running, "running");
+    let tres = |node: &str, key: &str| {
+        let shown = site.ok(&format!("scontrol show node {node}"));
+        let line = shown.lines().find_map(|line| line.trim().strip_prefix(key).map(str::to_owned));
+        line.expect("every node has it").contains(",gres/gpu=4")
+    };
+    assert_eq!([tres("node1", "CfgTRES="), tres("node1", "AllocTRES=")], [true, true]);
+    assert_eq!([tres("node2", "CfgTRES="), tres("node2", "AllocTRES=")], [true, false]);
+    assert!(site.ok(&format!("scontrol -d show job {running}")).contains("JOB_GRES=gpu:4\n"));
+    assert_eq!(site.ok(&format!("squeue -h -j {running} -o %b")), "gres/gpu:4\n");
     fs::rename(site.system.path("gpu2"), site.system.path("away")).expect("its own file");
     let why = "gres/gpu count reported lower than configured (3 < 4)";
     let lower = |node: &str| format!("{node} gpu:a100:2,gpu:v100:1 {why}\n");

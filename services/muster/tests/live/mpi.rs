@@ -10,7 +10,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 pub const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
 pub const STAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/stay.c");
 const SPAWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pmix/tests/programs/spawn.c");
-const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
+pub const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
 
 /// Whether emulated nodes can be hosts of their own.
 fn has_namespaces() -> bool {
@@ -63,6 +63,9 @@ fn the_tasks_of_an_srun_are_one_world() {
     assert_eq!(sorted(&site.ok("srun -N2 -n4 ./ring")), ring(&["node1", "node1", "node2", "node2"]));
     let cyclic = ["node1", "node2", "node3", "node4", "node1", "node2", "node3", "node4"];
     assert_eq!(sorted(&site.ok("srun -N4 -n8 -m cyclic --mpi=pmi2 ./ring")), ring(&cyclic));
+    // Some of the nodes of a job are a world too.
+    let one_of_two = "salloc -Q -N2 -n4 -w node[1-2] srun -N1 -n2 -w node2 ./ring";
+    assert_eq!(sorted(&site.ok(one_of_two)), ring(&["node2", "node2"]));
 }
 
 /// SL-W-01, SL-W-02: the components of one `srun` are one world, and two at the same time are two.
@@ -112,7 +115,11 @@ fn musters_own_steps_and_arrays_of_jobs_are_worlds() {
     site.system.write("array.sh", "#!/bin/sh\n#SBATCH -n2 -a 1-3 -o array.%a\nsrun ./ring\n");
     site.ok("sbatch --wait array.sh");
     for task in 1..=3 {
-        assert_eq!(site.system.read(&format!("array.{task}")).lines().count(), 2, "task {task}");
+        let said = sorted(&site.system.read(&format!("array.{task}")));
+        assert_eq!(said.len(), 2, "task {task}: {said:?}");
+        for (rank, line) in said.iter().enumerate() {
+            assert!(line.starts_with(&format!("rank {rank} of 2 on node")), "task {task}: {said:?}");
+        }
     }
 }
 
@@ -178,9 +185,9 @@ fn ends_with_whoever_leaves(compiler: &str, kind: &str) {
         ("exit", "task 1: it left without finalizing"),
         ("kill", "task 1: it left without finalizing"),
     ] {
-        for nodes in 1..=2 {
-            let (status, error) = site.fails(&format!("srun --mpi={kind} -N{nodes} -n2 ./leave {way}"));
-            let line = format!("srun: error: node{nodes}: {reason}");
+        for (nodes, tasks, of_it) in [(1, 2, 1), (2, 2, 2), (4, 4, 2)] {
+            let (status, error) = site.fails(&format!("srun --mpi={kind} -N{nodes} -n{tasks} ./leave {way}"));
+            let line = format!("srun: error: node{of_it}: {reason}");
             assert!(error.lines().any(|found| found == line), "{way} on {nodes}: {error}");
             assert!(status == 137 || status == 143, "{way} on {nodes}: {status} {error}");
             let exited = error.contains("task 1: Exited with exit code 3");
@@ -196,6 +203,24 @@ fn ends_with_whoever_leaves(compiler: &str, kind: &str) {
         let states = site.ok("sacct -n -P -X -o state");
         !states.is_empty() && states.lines().all(|state| state == "FAILED")
     });
+    // The components of a heterogeneous job are on nodes of their own, and so is each of these tasks.
+    let components = format!("salloc -Q -n1 : -n1 srun --mpi={kind} --het-group=0,1 ./leave abort");
+    let (status, error) = site.fails(&components);
+    assert!(error.contains("srun: error: node2: task 1: it aborted the program"), "{error}");
+    assert_ne!(status, 0, "{error}");
+    let job = site.system.submit(&["-N", "2", "-n", "2", "--", "sleep", "600"]);
+    site.system.wait_for_state(&job, "running");
+    let step = ["step", "run", "--overlap", "-N", "2", "-n", "2", "--mpi", kind, &job, "--", "./leave", "abort"];
+    let Output { status, stderr, .. } = site.system.run(&step);
+    assert!(stderr.contains(": task 1: it aborted the program"), "{stderr}");
+    assert!(status == 137 || status == 143, "{status}: {stderr}");
+    site.system
+        .write("job.sh", &format!("#!/bin/sh\nmuster run --mpi {kind} ./leave abort 2> said\necho $? >> said\n"));
+    let inside = site.system.submit(&["-N", "2", "-n", "4", "job.sh"]);
+    site.system.wait_for_state(&inside, "finished");
+    let said = site.system.read("said");
+    assert!(said.contains(": task 1: it aborted the program"), "{said}");
+    assert!(said.ends_with("137\n") || said.ends_with("143\n"), "{said}");
 }
 
 /// SL-W-06, SL-W-08
@@ -220,6 +245,9 @@ fn the_tasks_of_a_step_with_pmix_are_one_world() {
     assert_eq!(sorted(&site.ok("srun -n1 ./ring")), ring(&["node1"]));
     let cyclic = ["node1", "node2", "node3", "node4", "node1", "node2", "node3", "node4"];
     assert_eq!(sorted(&site.ok("srun -N4 -n8 -m cyclic ./ring")), ring(&cyclic));
+    // Processes that ask for each address when they need it, over other nodes too.
+    let asks = "OMPI_MCA_pmix_base_collect_data=0 srun -N2 -n4 ./ring";
+    assert_eq!(sorted(&site.ok(asks)), ring(&["node1", "node1", "node2", "node2"]));
     let script = "#!/bin/sh\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -N2 -n2\n\
                   srun --het-group=0,1 ./ring > together\n\
                   srun --het-group=0 ./ring > apart.0 &\nsrun --het-group=1 ./ring > apart.1 &\nwait\n";
@@ -237,6 +265,30 @@ fn the_tasks_of_a_step_with_pmix_are_one_world() {
     let is_own =
         |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/environ")).is_ok_and(|all| all.contains(&own));
     assert!(!String::from_utf8_lossy(&servers).lines().any(is_own), "no server outlives its step");
+}
+
+/// SL-W-03: a step that asks for PMIx on a node without its library is not started, and says what is missing.
+#[test]
+fn a_step_with_pmix_is_not_started_where_the_library_is_missing() {
+    if !has_namespaces() {
+        return;
+    }
+    if !has_pmix() {
+        return skipped("there is no libpmix.so.2; ops/prerequisites --tests installs it");
+    }
+    let library = fs::canonicalize(Path::new(LIBRARIES).join("libpmix.so.2")).expect("it is there");
+    let hide = format!("mount --bind /dev/null {} && exec \"$@\"", library.display());
+    let mut system = System::stopped();
+    system.launch_through(&["unshare", "--mount", "sh", "-c", &hide, "sh"], &["--nodes", "1", "--cpus", "4"]);
+    let line = system.await_ready();
+    assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", system.log());
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
+    let (status, error) = site.fails("srun --mpi=pmix -n2 touch started");
+    assert_eq!(status, 1, "{error}");
+    assert!(error.contains("srun: error: ") && error.contains("install the package libpmix2"), "{error}");
+    assert!(!site.system.path("started").exists());
+    assert_eq!(site.ok("srun --mpi=pmi2 -n2 echo others run"), "others run\n".repeat(2));
 }
 
 /// SL-W-03: a program of another interface is told so, and is no set of programs that each believe to be alone.
@@ -327,6 +379,8 @@ fn programs_that_find_no_server_are_told_so() {
         let (_, stderr) = run(fine);
         assert_eq!(stderr, "", "{fine:?}");
     }
+    let found = site.ok("SLURM_MPI_TYPE=pmix srun -N2 -n2 ./ring");
+    assert!(found.lines().count() == 2 && found.lines().all(|line| line.contains(" of 2 on node")), "{found}");
     let stderr = site.run("srun -N2 -n2 ./ring").stderr;
     assert_eq!(warnings(&stderr, "libmpi.so.40"), 1, "{stderr}");
     site.run("srun -N2 -n2 -e errors ./ring");
@@ -371,6 +425,25 @@ fn emulated_nodes_are_hosts_of_their_own() {
     assert!(lines[2].starts_with("127.1.0.4") && lines[2].ends_with("node4"), "{seen}");
     assert_eq!(lines[3], here.trim_end_matches('/'), "the working directory is there although it is below /tmp");
     assert!(!std::path::Path::new("/tmp/of-node2").exists());
+}
+
+/// SL-W-09: where emulated nodes cannot be hosts of their own, the operator is warned and their programs run nevertheless.
+#[test]
+fn emulated_nodes_that_cannot_be_hosts_are_warned_of() {
+    // Without this capability, which root lacks in many containers and other users do in any case, there are no namespaces.
+    let words: &[&str] = match nix::unistd::Uid::effective().is_root() {
+        true => &["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"],
+        false => &["env"],
+    };
+    let mut system = System::stopped();
+    system.launch_through(words, &["--nodes", "2", "--cpus", "4"]);
+    let line = system.await_ready();
+    assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", system.log());
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
+    assert_eq!(site.ok("srun -w node2 hostname"), site.ok("hostname"));
+    let warning = "programs on the emulated nodes share this host's name, /dev/shm and /tmp";
+    assert!(site.system.log().contains(warning), "{}", site.system.log());
 }
 
 /// A program in Python: each rank says where it is and what all ranks are together.

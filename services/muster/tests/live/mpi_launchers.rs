@@ -2,9 +2,10 @@
 
 use crate::{
     hpcpack::submitted,
-    mpi::{RING, STAY, built, ring, sorted},
+    mpi::{LEAVE, RING, STAY, built, ring, sorted},
     oar, pbs,
     slurm::Site,
+    system::Output,
 };
 use std::fs;
 
@@ -41,6 +42,35 @@ fn launchers_of_mpi_libraries_use_the_jobs_nodes() {
             site.system.write("job.sh", &script);
             site.ok("sbatch --wait job.sh");
         });
+    }
+}
+
+/// SL-W-07: launchers that run at the same time share the job: the second one's daemons do not wait for the cores of the
+/// first one's.
+#[test]
+fn two_launchers_at_the_same_time_share_the_job() {
+    let site = Site::start();
+    for (compiler, launcher) in LAUNCHERS {
+        if !built(&site.system, compiler, STAY, "stay") {
+            return;
+        }
+        let stay = site.system.path("stay").display().to_string();
+        let script = format!(
+            "#!/bin/sh -e\n#SBATCH -N2 -n2 -o said\nmkdir first second\n\
+             (cd first; exec {launcher} {stay}) &\nfirst=$!\n\
+             until [ -e first/inside ]; do sleep 0.05; done\n\
+             (cd second; exec {launcher} {stay})\n\
+             touch first/go\nwait $first\nrm -r first second\n"
+        );
+        site.system.write("job.sh", &script);
+        let job = site.ok("sbatch --parsable job.sh").trim().to_owned();
+        let is_in = || site.system.path("second/inside").exists();
+        site.system.wait_until("the processes of both launchers have met", is_in);
+        assert!(!site.system.path("first/go").exists(), "{launcher}: the first still runs");
+        site.system.write("second/go", "");
+        site.is_over(&job);
+        let state = site.ok(&format!("sacct -n -P -X -j {job} -o State"));
+        assert_eq!(state, "COMPLETED\n", "{launcher}: {}", site.system.read("said"));
     }
 }
 
@@ -165,6 +195,29 @@ fn what_launchers_have_started_ends_with_a_cancelled_job() {
             site.system.wait_for_state(job, "finished");
             site.system.wait_until("its processes are gone", || processes_of(&site, job).is_empty());
             fs::remove_file(site.system.path("inside")).expect("it is the program's");
+        }
+    }
+}
+
+/// SL-W-06, SL-W-07: a process that aborts on another node than the launcher ends the whole program. The launcher says so and
+/// fails, and with it the job; nothing is left.
+#[test]
+fn a_process_that_aborts_ends_the_program_of_its_launcher() {
+    let site = Site::start();
+    for (compiler, launcher) in LAUNCHERS {
+        if !built(&site.system, compiler, LEAVE, "leave") {
+            return;
+        }
+        for nodes in [2, 4] {
+            let script = format!("#!/bin/sh\n#SBATCH -N{nodes} -n{nodes} -o said\n{launcher} ./leave abort 2>&1\n");
+            site.system.write("job.sh", &script);
+            let Output { status, stdout, .. } = site.run("sbatch --parsable --wait job.sh");
+            let (job, said) = (stdout.trim(), site.system.read("said"));
+            assert_ne!(status, 0, "{launcher} on {nodes}: {said}");
+            let is_told = ["MPI_Abort", "MPI_ABORT", "BAD TERMINATION"].iter().any(|words| said.contains(words));
+            assert!(is_told, "{launcher} on {nodes}: {said}");
+            assert_eq!(site.ok(&format!("sacct -n -P -X -j {job} -o State")), "FAILED\n", "{launcher}: {said}");
+            site.system.wait_until("its processes are gone", || processes_of(&site, job).is_empty());
         }
     }
 }

@@ -101,6 +101,10 @@ fn jobs_that_have_left_memory_are_listed_by_time() {
     assert!(listed.starts_with(&all), "{listed}");
     let listed = site.ok(&format!("sacct -n -P -X -S {from} -o JobID"));
     assert_eq!(listed.lines().next(), Some(long.trim()), "{listed}");
+    // States are those that jobs had in that time.
+    let listed = site.ok(&format!("sacct -n -P -X -S {from} -E now -s R -o JobID"));
+    assert_eq!(listed.lines().next(), Some(long.trim()), "{listed}");
+    assert_eq!(site.ok(&format!("sacct -n -P -X -S now-1hour -E {from} -s F -o JobID")), "1\n");
 }
 
 /// SL-C-06, SL-C-08, SL-C-11, SL-C-14, SL-E-08

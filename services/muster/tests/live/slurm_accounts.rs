@@ -28,6 +28,25 @@ fn site() -> Site {
     site
 }
 
+/// The same on three nodes, with a user `nobody` in that account who is at work too.
+fn site_with_nobody() -> Site {
+    let mut system = System::stopped();
+    let options = system.configure_for_others(3, CONFIGURATION);
+    system.restart(&options.iter().map(String::as_str).collect::<Vec<_>>());
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
+    site.ok("sacctmgr -i add account test");
+    site.ok("sacctmgr -i add user root account=test");
+    site.ok("sacctmgr -i add user nobody account=test");
+    site
+}
+
+/// Runs words of `nobody`.
+fn as_nobody(site: &Site, line: &str) -> Output {
+    let words: Vec<&str> = std::iter::once("slurm").chain(line.split_whitespace()).collect();
+    site.system.run_as_nobody(&words)
+}
+
 fn says(site: &Site, line: &str, status: i32, stdout: &str, stderr: &str) {
     let output = site.run(line);
     let told = (output.status, output.stdout.as_str(), output.stderr.as_str());
@@ -290,6 +309,30 @@ fn a_partition_preempts_another() {
     let reason = || site.ok(&format!("squeue -h -j {waits} -o %r"));
     site.system.wait_until("it was planned", || reason() == "Resources\n");
     assert_eq!(state(&victim), "R\n", "it stays");
+    // Other ways to make room.
+    site.ok(&format!("scancel {victim} {waits}"));
+    site.is_over(&waits);
+    let submit = |partition: &str| {
+        let line = format!("sbatch --parsable -p {partition} -N1 -n4 -w node1 --mem=100 --wrap 'sleep 600'");
+        site.ok(&line).trim().to_owned()
+    };
+    for (mode, during, afterwards) in [("suspend", "S\n", "R\n"), ("cancel", "", "")] {
+        site.ok(&format!("scontrol update partition=low preemptmode={mode}"));
+        let victim = submit("low");
+        site.system.wait_until("the job runs", || state(&victim) == "R\n");
+        let gains = submit("high");
+        let has_its_place = || state(&gains) == "R\n" && state(&victim) == during;
+        site.system.wait_until("the other runs in its place", has_its_place);
+        site.ok(&format!("scancel {gains}"));
+        site.is_over(&gains);
+        site.system.wait_until("it continues or is gone", || state(&victim) == afterwards);
+        if afterwards.is_empty() {
+            assert_eq!(site.ok(&format!("sacct -X -n -P -j {victim} -o state")), "PREEMPTED\n");
+        } else {
+            site.ok(&format!("scancel {victim}"));
+            site.is_over(&victim);
+        }
+    }
     // A value that is taken back is gone, and the rest of the partition stays as it was.
     site.ok("scontrol update partition=high maxtime=UNLIMITED maxnodes=4 qos=");
     let (_, told) = site.fails("scontrol update partition=high qos=nosuch");
@@ -351,6 +394,12 @@ fn minutes_of_an_account_are_used_up() {
     site.system.wait_until("the second waits", || shown("2", "%t %r") == "PD AssocGrpCPUMinutesLimit\n");
     site.ok("scancel 1");
     site.system.wait_until("the rest of its minutes is free again", || shown("2", "%t") == "R\n");
+    // The time of jobs counts however many cores they have.
+    site.ok("sacctmgr -i modify account test set grptresmins=cpu=9000 grpwall=01:30:00");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 3\n", "");
+    site.system.wait_until("the third waits", || shown("3", "%t %r") == "PD AssocGrpWallLimit\n");
+    site.ok("sacctmgr -i modify account test set grpwall=10:00:00");
+    site.system.wait_until("there is time for it", || shown("3", "%t") == "R\n");
     let bad = " Unknown option: grptresmins=mem=5\n Use keyword 'where' to modify condition";
     let (status, error) = site.fails("sacctmgr -i modify account test set grptresmins=mem=5");
     assert_eq!(status, 1, "{error}");
@@ -386,4 +435,92 @@ fn coordinators_are_made_shown_and_taken_away() {
                    accounts not listed)...\n  U = root      A = test      \n";
     says(&site, "sacctmgr -i delete coordinator names=root", 0, removed, "");
     says(&site, "sacctmgr -nP show account test format=coord", 0, "\n", "");
+}
+
+/// SL-L-02, SL-L-07: the level of a user says what it may do, and coordinators control the jobs and users of their accounts.
+/// Nobody raises his own level.
+#[test]
+fn operators_and_coordinators_do_what_their_level_allows() {
+    const DONE: (bool, bool) = (true, false);
+    const DENIED: (bool, bool) = (false, true);
+    let site = site_with_nobody();
+    site.ok("sacctmgr -i add user ann account=test");
+    let tries = |line: &str| {
+        let Output { status, stderr, .. } = as_nobody(&site, line);
+        (status == 0, stderr.contains("Access/permission denied"))
+    };
+    let level = |user: &str| site.ok(&format!("sacctmgr -nP show user {user} format=adminlevel"));
+    let drain = "scontrol update nodename=node1 state=drain reason=disk";
+    let rise = "sacctmgr -i modify user nobody set adminlevel=admin";
+    let give = "sacctmgr -i modify user ann set adminlevel=operator";
+    assert_eq!([tries(drain), tries(rise), tries(give)], [DENIED; 3], "no level");
+    for (given, shown, drains, gives) in [
+        ("operator", "Operator\n", DONE, DENIED),
+        ("admin", "Administrator\n", DONE, DONE),
+        ("none", "None\n", DENIED, DENIED),
+    ] {
+        site.ok(&format!("sacctmgr -i modify user nobody set adminlevel={given}"));
+        assert_eq!(level("nobody"), shown);
+        assert_eq!([tries(drain), tries(give)], [drains, gives], "{given}");
+        assert_eq!(level("ann"), if gives == DONE { "Operator\n" } else { "None\n" });
+        if given != "admin" {
+            assert_eq!((tries(rise), level("nobody")), (DENIED, shown.to_owned()), "{given}");
+        }
+        if drains == DONE {
+            site.ok("scontrol update nodename=node1 state=resume");
+        }
+        if gives == DONE {
+            site.ok("sacctmgr -i modify user ann set adminlevel=none");
+        }
+    }
+    let submit = || site.ok("sbatch --parsable -H --wrap true").trim().to_owned();
+    let limits = |most: u32| tries(&format!("sacctmgr -i modify user ann set maxjobs={most}"));
+    let first = submit();
+    let cancel = format!("scancel {first}");
+    assert_eq!([tries(&cancel), limits(2)], [DENIED; 2], "not his account");
+    site.ok("sacctmgr -i add coordinator account=test names=nobody");
+    assert_eq!([tries(&cancel), limits(3)], [DONE; 2], "his account");
+    site.is_over(&first);
+    assert_eq!(site.ok("sacctmgr -nP show assoc user=ann format=maxjobs"), "3\n");
+    assert_eq!([tries(drain), tries(give)], [DENIED; 2], "it is about the account");
+    site.ok("sacctmgr -i delete coordinator names=nobody");
+    assert_eq!([tries(&format!("scancel {}", submit())), limits(4)], [DENIED; 2], "no longer his account");
+}
+
+/// SL-C-38, SL-L-07: what a partition says of jobs when it was made while the system runs: their nodes, who submits them, and
+/// the QOS whose limits they are under. Operators may exceed the first two.
+#[test]
+fn partitions_refuse_jobs_by_size_user_and_qos() {
+    let site = site_with_nobody();
+    site.ok("scontrol create partition=fast minnodes=2 maxnodes=2");
+    let theirs = |options: &str| as_nobody(&site, &format!("sbatch -H {options} --wrap true"));
+    let refused = |options: &str, text: &str| {
+        let Output { status, stderr, .. } = theirs(options);
+        assert_eq!(status, 1, "{options}");
+        assert!(
+            stderr.ends_with(&format!("sbatch: error: Batch job submission failed: {text}\n")),
+            "{options}: {stderr}"
+        );
+    };
+    let taken = |options: &str| {
+        let Output { status, stderr, .. } = theirs(options);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{options}");
+    };
+    for nodes in [1, 3] {
+        refused(&format!("-p fast -N{nodes}"), "Node count specification invalid");
+        site.ok(&format!("sbatch -H -p fast -N{nodes} --wrap true"));
+    }
+    taken("-p fast -N2");
+    site.ok("scontrol update partition=fast rootonly=yes");
+    refused("-p fast -N2", "Access/permission denied");
+    site.ok("sbatch -H -p fast -N2 --wrap true");
+    site.ok("scontrol update partition=fast rootonly=no");
+    taken("-p fast -N2");
+    site.ok("sacctmgr -i add qos one maxsubmitpu=1");
+    site.ok("scontrol create partition=single qos=one");
+    taken("-p single");
+    refused("-p single", POLICY.trim_start_matches("Batch job submission failed: "));
+    taken("");
+    site.ok("scontrol update partition=single qos=");
+    taken("-p single");
 }

@@ -80,6 +80,16 @@ fn a_job_without_priority_is_held_until_it_is_released() {
     site.system.wait_for_state(&once, "running");
     let disabled = format!("Requested operation is presently disabled for job {once}\n");
     assert_eq!(site.fails(&format!("scontrol requeue {once}")), (1, disabled));
+    // Of several, those that wait can be left out.
+    let again = site.ok("sbatch --parsable --requeue --wrap 'sleep 1000'").trim().to_owned();
+    site.system.wait_for_state(&again, "running");
+    for named in [&job, &again] {
+        site.ok(&format!("scontrol requeuehold incomplete {named}"));
+    }
+    let reason = || site.ok(&format!("squeue -h -j {again} -o '%t %r'"));
+    site.system.wait_until("it is back and held", || reason().starts_with("PD JobHeld"));
+    assert_eq!(listed(), "PD BeginTime 1000\n");
+    site.ok(&format!("scancel {again}"));
     let array = site.ok("sbatch --parsable -H -a 1-3%1 --wrap true").trim().to_owned();
     site.ok(&format!("scontrol update jobid={array} arraytaskthrottle=0"));
     assert_eq!(site.ok(&format!("squeue -h -j {array} -o %i")), format!("{array}_[1-3]\n"));

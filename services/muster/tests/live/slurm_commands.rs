@@ -227,7 +227,16 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     assert_eq!(site.fails(&more), (1, overlaps.to_owned()));
     site.ok(&format!("{more},overlap reservationname=r3"));
     assert!(site.ok("scontrol -o show reservation r3").contains(" Flags=OVERLAP,IGNORE_JOBS,SPEC_NODES "));
+    // A node of two reservations is for the jobs of the one that overlaps.
+    let kept = site.ok("sbatch --parsable --reservation=r2 -w nid00011 -t 1 --wrap 'sleep 1000'").trim().to_owned();
+    let of_kept = |format: &str| site.ok(&format!("squeue -h -j {kept} -o '{format}'"));
+    site.system.wait_until("it was planned", || of_kept("%r") != "None\n");
+    assert_eq!(site.ok("srun --reservation=r3 -t 1 sh -c 'echo $SLURMD_NODENAME'"), "nid00011\n");
+    assert_eq!(of_kept("%t"), "PD\n");
     site.ok("scontrol delete reservation=r3");
+    site.system.wait_until("it runs", || of_kept("%t %N") == "R nid00011\n");
+    site.ok(&format!("scancel {kept}"));
+    site.is_over(&kept);
     site.ok("scontrol delete reservation=r2");
     site.ok(&format!("{busy} reservationname=r1 flags=maint,ignore_jobs,daily"));
     let flags = || {
@@ -246,6 +255,23 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     assert_eq!(site.fails("scontrol delete reservationname=r1"), (1, gone.to_owned()));
     let gone = "Error updating the reservation: Requested reservation is invalid\n";
     assert_eq!(site.fails("scontrol update reservationname=r1 duration=5"), (1, gone.to_owned()));
+    // One that nobody uses ends before its time, and begins again if it repeats.
+    let unused = |name: &str, flags: &str| {
+        site.ok(&format!(
+            "scontrol create reservation reservationname={name} starttime=now duration=10 nodes=nid00012 users={me} \
+             flags=overlap,purge_comp=00:00:01{flags}"
+        ));
+    };
+    let start = || {
+        let shown = site.ok("scontrol -o show reservation unused");
+        let start = shown.split_whitespace().find_map(|pair| pair.strip_prefix("StartTime="));
+        start.and_then(|start| start.parse::<jiff::civil::DateTime>().ok()).expect("it has a start")
+    };
+    unused("once", "");
+    site.system.wait_until("it is gone", || !site.ok("scontrol show reservation").contains("ReservationName=once "));
+    let before = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).datetime();
+    unused("unused", ",daily");
+    site.system.wait_until("its next time is tomorrow", || start().duration_since(before).as_hours() > 20);
 }
 
 /// SL-C-13, SL-C-33, SL-C-36

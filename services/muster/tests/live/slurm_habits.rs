@@ -157,11 +157,13 @@ fn scripts_for_pbs_and_lsf_run_as_they_ask() {
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("1\n", warning));
     assert_eq!(site.system.read("name"), "mine\n");
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o NNodes,Timelimit"), "2|00:07:00\n");
-    site.ok("sbatch -W --ignore-pbs -o out job.pbs");
-    assert_eq!(site.system.read("name"), "job.pbs\n");
+    for ignored in ["sbatch --ignore-pbs", "SBATCH_IGNORE_PBS=1 sbatch"] {
+        site.ok(&format!("rm name; {ignored} -W -o out job.pbs"));
+        assert_eq!(site.system.read("name"), "job.pbs\n", "{ignored}");
+    }
     site.system.write("job.lsf", "#!/bin/sh\n#BSUB -J theirs -n 2\n#BSUB -W 0:03\ntrue\n");
     site.ok("sbatch -W job.lsf");
-    assert_eq!(site.ok("sacct -n -P -X -j 3 -o JobName,ReqCPUS,Timelimit"), "theirs|2|00:03:00\n");
+    assert_eq!(site.ok("sacct -n -P -X -j 4 -o JobName,ReqCPUS,Timelimit"), "theirs|2|00:03:00\n");
     site.system.write("wrong.lsf", "#!/bin/sh\n#BSUB -R span[ptile=4]\ntrue\n");
     let (status, told) = site.fails("sbatch wrong.lsf");
     assert_eq!(status, 1, "{told}");
@@ -244,6 +246,13 @@ fn shells_and_what_monitors_ask_for() {
     assert!(site.ok("scontrol show daemons").starts_with("slurmctld"));
     assert!(site.ok("scontrol show config").contains("TopologyPlugin          = topology/flat\n"));
     assert!(site.ok("sbin/slurmctld -V").starts_with("slurm 26.11.0 "));
+    let statistics = site.ok("sacctmgr show stats");
+    assert!(statistics.contains("\nData since ") && statistics.contains("in microseconds\n"), "{statistics}");
+    let verbose = site.ok("scontrol -v show node");
+    let first = verbose.lines().next().unwrap_or_default();
+    assert!(first.starts_with("last_update_time=20") && first.ends_with(", records=4"), "{first}");
+    let verbose = site.ok("sinfo -v");
+    assert!(verbose.starts_with("----") && verbose.contains("\nverbose     = 1\n"), "{verbose}");
     site.ok("scontrol update nodename=node3 state=drain reason=disk");
     let events = |period: &str| site.run(&format!("sacctmgr -n -P show event {period} format=nodename,reason"));
     for period in ["", "start=2020-02-02", "end=now+1hour"] {
@@ -264,7 +273,14 @@ fn a_site_chooses_the_version_that_is_shown() {
     for command in ["squeue", "sbatch", "sbin/slurmctld"] {
         assert!(site.ok(&format!("{command} -V")).starts_with("slurm 25.05.3 (muster "), "{command}");
     }
-    site.ok("sbatch -W --wrap true");
+    site.ok("OWN=word sbatch -W --wrap true");
+    let script = site.ok("sacct -B -j 1");
+    assert!(script.starts_with("Batch Script for 1\n---") && script.contains("\ntrue\n"), "{script}");
+    let environment = site.ok("sacct --env-vars -j 1");
+    assert!(
+        environment.starts_with("Environment used for 1 ") && environment.contains("\nOWN=word\n"),
+        "{environment}"
+    );
     let data = site.ok("sacct -X --json -j 1");
     assert!(data.contains("\"release\": \"25.05.3\"") && data.contains("\"major\": \"25\""), "{data}");
     assert!(site.ok("squeue --yaml -t all").contains("user_name: \""));

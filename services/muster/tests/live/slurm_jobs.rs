@@ -383,9 +383,11 @@ fn a_step_has_a_terminal_where_it_asks_for_one() {
     let size = Winsize { ws_row: 33, ws_col: 77, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(Some(&size), None).expect("a terminal");
     let stream = || terminal.slave.try_clone().expect("a stream");
-    let asks = "tty && stty size; echo ready; read word; echo got $word; exit 7";
+    let resized = "until [ \"$(stty size)\" = \"44 99\" ]; do sleep 0.02; done; echo resized";
+    let asks = format!("tty && stty size; echo ready; {resized}; read word; echo got $word; exit 7");
     let mut command = site.command(&format!("exec srun --pty sh -c '{asks}'"));
     let mut step = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("there is a shell");
+    let window = stream();
     drop((command, terminal.slave));
     let mut master = std::fs::File::from(terminal.master);
     let mut said = String::new();
@@ -400,6 +402,12 @@ fn a_step_has_a_terminal_where_it_asks_for_one() {
     };
     let told = read_until(&mut master, "ready\r\n");
     assert!(told.contains("/dev/pts/") && told.contains("33 77\r\n"), "{told}");
+    // A window of another size: nobody but the owner of a terminal tells a program of it, and here that is the test.
+    let mut sized = std::process::Command::new("stty");
+    let sized = sized.args(["rows", "44", "cols", "99"]).stdin(window).status();
+    assert!(sized.expect("there is stty").success());
+    kill(Pid::from_raw(i32::try_from(step.id()).expect("a process")), Signal::SIGWINCH).expect("it runs");
+    read_until(&mut master, "resized\r\n");
     master.write_all(b"word\r").expect("it reads");
     read_until(&mut master, "got word\r\n");
     assert_eq!(step.wait().expect("it ends").code(), Some(7));

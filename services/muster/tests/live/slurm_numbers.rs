@@ -70,6 +70,11 @@ fn each_task_of_an_array_has_a_number_of_its_own() {
     assert_eq!(site.system.read("own-49.49.7"), "49\n");
     assert_eq!(site.system.read("own-50.49.9"), "50\n");
     assert_eq!(site.ok("sacct -n -P -j 50 -o JobID,JobIDRaw | grep '[.]0'"), "49_9.0|50.0\n");
+
+    // An array that is cancelled is told by its number.
+    assert_eq!(site.ok("sbatch --parsable -H -a 1-3 --wrap true"), "51\n");
+    let told = site.run("scancel -v 51").stderr;
+    assert!(told.lines().any(|line| line == "scancel: Terminating job 51"), "{told}");
 }
 
 /// Numbers of jobs from this one on.

@@ -693,6 +693,25 @@ fn a_command_holds_its_allocation_until_it_or_somebody_else_ends_it() {
     let ended = goes_on.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), &b"on\n"[..]));
     assert_eq!(String::from_utf8_lossy(&ended.stderr), revoked(6));
+
+    // A step that waits for its allocation says the same, whoever gives it up.
+    let held = site.run("salloc --no-shell -w nid00001 --exclusive").stderr;
+    assert!(held.ends_with(&granted(8)), "{held}");
+    for (job, is_interrupted) in [(9, true), (10, false)] {
+        let mut waits = site.spawn("srun -w nid00001 true");
+        let mut told = BufReader::new(waits.stderr.take().expect("it is piped")).lines();
+        let mut next = || told.next().expect("a line").expect("text");
+        assert_eq!(next(), format!("srun: job {job} queued and waiting for resources"));
+        if is_interrupted {
+            kill(Pid::from_raw(i32::try_from(waits.id()).expect("a process")), Signal::SIGINT).expect("it runs");
+        } else {
+            site.ok(&format!("scancel {job}"));
+        }
+        assert_eq!(next(), format!("srun: Job allocation {job} has been revoked."));
+        assert_eq!(waits.wait().expect("it ends").code(), Some(1));
+        site.is_over(&job.to_string());
+    }
+    site.ok("scancel 8");
 }
 
 /// SL-M-12, SL-M-13

@@ -29,6 +29,19 @@ enum Single {
     Ends,
 }
 
+impl Single {
+    /// The count of interrupts with one more, after this many. A second one counts only if the one before is recent; who asks
+    /// again later has done the same as with a first.
+    const fn counted(self, before: u32, is_recent: bool) -> u32 {
+        match before {
+            0 if matches!(self, Self::Ends) => 2,
+            0 => 1,
+            1 if !is_recent => 1,
+            more => more.saturating_add(1),
+        }
+    }
+}
+
 /// The current tasks of a step.
 #[derive(Clone)]
 pub struct Tasks {
@@ -123,12 +136,7 @@ impl Tasks {
             let mut now = self.now();
             let recent = now.interrupted.is_some_and(|before| before.elapsed() <= TWICE);
             now.interrupted = Some(Instant::now());
-            now.interrupts = match now.interrupts {
-                0 if single == Single::Ends => 2,
-                0 => 1,
-                1 if !recent => 1,
-                more => more.saturating_add(1),
-            };
+            now.interrupts = single.counted(now.interrupts, recent);
             now.interrupts
         };
         match count {
@@ -189,5 +197,23 @@ impl Tasks {
     fn resize(&self) -> Result<(), ClientError> {
         let Some(size) = terminal::size() else { return Ok(()) };
         self.with_client(|client| client.resize_terminal(self.address, size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Single;
+
+    /// SL-R-26: with `-X` every single interrupt goes to the tasks, however many there have been.
+    #[test]
+    fn interrupts_that_are_not_close_together_are_single_ones() {
+        for single in [Single::Reports, Single::IsPassedOn] {
+            assert_eq!(single.counted(0, false), 1);
+            assert_eq!(single.counted(1, false), 1, "a second one, later");
+            assert_eq!(single.counted(1, true), 2);
+            assert_eq!(single.counted(2, false), 3, "the step is being ended");
+        }
+        assert_eq!(Single::Ends.counted(0, false), 2);
+        assert_eq!(Single::Ends.counted(u32::MAX, true), u32::MAX);
     }
 }

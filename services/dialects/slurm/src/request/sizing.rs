@@ -241,16 +241,30 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
 }
 
 /// Options that would change where, how long or how a job or a step runs, but that the model does not support.
-const WITHOUT_EFFECT: [&str; 10] = [
+const WITHOUT_EFFECT: [&str; 24] = [
     "accel-bind",
+    "batch",
+    "cluster-constraint",
+    "compress",
     "container-id",
+    "core-spec",
     "cores-per-socket",
     "cpu-freq",
+    "debugger-test",
+    "delay-boot",
     "gpu-freq",
     "gres-flags",
     "no-kill",
+    "prefer",
+    "reboot",
+    "resv-ports",
+    "segment",
+    "send-libs",
+    "spread-job",
+    "thread-spec",
     "tres-bind",
     "tres-per-task",
+    "wait-all-nodes",
     "x11",
 ];
 
@@ -261,6 +275,12 @@ pub fn without_effect(command: Command, settings: &Settings) -> Vec<String> {
         "no-kill" => settings.is_set(option) && !says(option, "off"),
         // Cores and GPUs are not bound to each other in any case.
         "gres-flags" => settings.is_set(option) && !says(option, "disable-binding"),
+        // Nothing is copied beside the program, and all cores are for the job, in any case.
+        "compress" => settings.is_set(option) && !says(option, "none"),
+        "send-libs" => settings.is_set(option) && !says(option, "no"),
+        "core-spec" | "thread-spec" => settings.is_set(option) && !says(option, "0"),
+        // Jobs begin when all of their nodes are up.
+        "wait-all-nodes" => settings.is_set(option) && !says(option, "1"),
         option => settings.is_set(option),
     });
     let mut lines: Vec<String> = given

@@ -60,6 +60,9 @@ pub fn allocation_lines(job: &JobFacts) -> Vec<String> {
     job.components.iter().map(of_component).collect()
 }
 
+/// The daemons that launchers of MPI libraries start by `srun`: those of Open MPI 4 and 5, and of MPICH and its relatives.
+const DAEMONS: [&str; 4] = ["orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy"];
+
 /// The variables that differ from task to task.
 const OF_TASKS: [(&str, TaskVariable); 9] = [
     ("SLURM_PROCID", TaskVariable::Rank),
@@ -117,7 +120,7 @@ impl StepPlan {
             groups: groups.collect(),
             streams: streams.of_tasks.clone(),
             variables: variables.collect(),
-            overlaps: leader.is_set("overlap"),
+            overlaps: leader.is_set("overlap") || self.is_of_daemons(),
             walltime_seconds: leader.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds()),
             kill_grace_seconds: None,
             warning: None,
@@ -158,6 +161,13 @@ impl StepPlan {
         let program = self.parts[0].part.words.first().map_or("", String::as_str);
         let own = program.rsplit('/').next().unwrap_or(program);
         self.leader().text("job-name").unwrap_or(own).to_owned()
+    }
+
+    /// Whether it is the way of a launcher of an MPI library to the other nodes (SL-W-07). Its daemons use no core to speak of,
+    /// and launchers that run at the same time must not wait for each other, which none of them tells by `--overlap`.
+    fn is_of_daemons(&self) -> bool {
+        let is_daemon = |program: &String| program.rsplit('/').next().is_some_and(|name| DAEMONS.contains(&name));
+        self.parts.iter().all(|part| part.part.words.first().is_some_and(is_daemon))
     }
 
     fn group(&self, part: usize, exported: Variables, job: &JobFacts, programs: Option<&[Vec<String>]>) -> StepGroup {

@@ -1,6 +1,6 @@
 //! The job that a submission describes.
 
-use super::submissions::{refusal, request, submit, submit_script, submit_with};
+use super::submissions::{refusal, request, settings_of, submit, submit_script, submit_with};
 use muster_schemas::{
     job::{DependencyKind, Holds, Occasion, Program, Sink, WarningSignal},
     resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
@@ -10,7 +10,9 @@ use muster_slurm::{
     features,
     messages::{ExitStatuses, Refusal, Rejection},
     options::Command,
-    request::{Program as JobProgram, Rules, ScriptSource, Submission, limits_until_deadline, lower, warnings},
+    request::{
+        Program as JobProgram, Rules, ScriptSource, Submission, limits_until_deadline, lower, warnings, without_effect,
+    },
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -303,6 +305,32 @@ fn options_without_effect_are_told() {
         let name = option.split('=').next().unwrap_or_default();
         let line = format!("sbatch: warning: --{name} is kept and shown, but has no effect here");
         assert_eq!(told(&format!("--{option}")), [line], "{option}");
+    }
+    for option in [
+        "spread-job",
+        "prefer=fast",
+        "segment=2",
+        "batch=fast",
+        "reboot",
+        "delay-boot=5",
+        "core-spec=1",
+        "thread-spec=1",
+        "cluster-constraint=fast",
+        "wait-all-nodes=0",
+        "resv-ports",
+    ] {
+        let name = option.split('=').next().unwrap_or_default();
+        let line = format!("sbatch: warning: --{name} is kept and shown, but has no effect here");
+        assert_eq!(told(&format!("--{option}")), [line], "{option}");
+    }
+    assert!(told("--core-spec=0 --wait-all-nodes=1 --use-min-nodes").is_empty());
+    let of_srun = |line: &str| {
+        let given = settings_of(Command::Srun, line, "#!/bin/sh\n", &[]).unwrap();
+        without_effect(Command::Srun, &given[0])
+    };
+    assert!(of_srun("--send-libs=no --compress=none").is_empty());
+    for option in ["send-libs", "compress=lz4", "debugger-test"] {
+        assert_eq!(of_srun(&format!("--{option}")).len(), 1, "{option}");
     }
     assert!(told("--gres-flags=disable-binding -B 2 --threads-per-core=1").is_empty());
     let verbose = "sbatch: warning: verbose of --gpu-bind is kept and shown, but has no effect here";

@@ -183,7 +183,9 @@ fn help_begins_with_usage_and_has_every_option() {
     for command in COMMANDS {
         let text = help(command, SiteOptions::default());
         assert!(text.starts_with(&format!("Usage: {command}")));
-        assert!(text.lines().any(|line| line == "Constraint options:"));
+        for heading in ["Constraint options:", "Consumable resources related options:"] {
+            assert!(text.lines().any(|line| line == heading), "{command}: {heading}");
+        }
         for option in of(command) {
             assert!(text.contains(&format!("--{}", option.name)), "{command} --{}", option.name);
         }

@@ -237,6 +237,10 @@ fn verbose_lists_the_options() {
     );
     let debug: Vec<String> = listing(Command::Sbatch, &settings("-n2")[0], 3).split_off(6);
     assert_eq!(debug, ["sbatch: debug:  ntasks is from the command line"]);
+    for command in [Command::Salloc, Command::Srun] {
+        let line = format!("{command}: debug:  ntasks is from the command line");
+        assert!(listing(command, &settings("-n2")[0], 3).contains(&line), "{command}");
+    }
     let by_variable = listing(Command::Sbatch, &settings("-n2")[0], 4);
     assert!(by_variable.contains(&"sbatch: verbose             : 4".to_owned()), "{by_variable:?}");
 }

@@ -333,6 +333,23 @@ proptest! {
     }
 }
 
+/// SL-W-07: the daemons of launchers share the job with everything else; programs do so if they say so.
+#[test]
+fn daemons_of_launchers_overlap_other_steps() {
+    let job = job(vec![component(1, 1, &[4, 4])]);
+    let overlaps = |line: &str| {
+        let step = planned(&job, line).unwrap();
+        step.spec(&job, &Launcher::default(), &Streams::default(), None).overlaps
+    };
+    for daemon in ["orted -mca a b", "/opt/mpi/bin/prted", "/usr/bin/hydra_pmi_proxy --id 1", "hydra_bstrap_proxy"] {
+        assert!(overlaps(&format!("-N1 -n1 {daemon}")), "{daemon}");
+    }
+    for program in ["./solver", "orted/solver", "env orted", "my-orted"] {
+        assert!(!overlaps(&format!("-N1 -n1 {program}")), "{program}");
+    }
+    assert!(overlaps("--overlap -N1 -n1 ./solver"));
+}
+
 /// The GPUs that the steps of `srun LINE` ask for, with the variables of a job that asked with these options.
 fn gpus_of(line: &str, variables: &[(&'static str, &str)]) -> (Option<Gpus>, Option<GpuBinding>) {
     let gpus = variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
