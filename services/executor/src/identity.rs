@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(led(Some(&root_group)).map(|root| root.gid), Ok(0));
         let error = led(Some("no-such-group-here")).unwrap_err();
         assert_eq!(error, "group `no-such-group-here` does not exist on this node");
-        identities.groups.keep("no-such-group-here", Ok(Some(123_456)));
+        assert_eq!(identities.groups.keep("no-such-group-here", Ok(Some(123_456))), Ok(Some(123_456)));
         let error = identities.in_group("root", Some("no-such-group-here")).unwrap_err();
         assert_eq!(error, "user `root` may not use group `no-such-group-here` on this node");
     }

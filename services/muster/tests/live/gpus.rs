@@ -72,7 +72,7 @@ fn steps_of_srun_share_out_the_gpus_of_their_job() {
          await begun\n\
          srun -n1 --exact --gpus=1 sh -c 'echo \"second: $SLURM_STEP_GPUS, sees $CUDA_VISIBLE_DEVICES\"'\n\
          srun -n1 --exact --gres=gpu:2 sh -c 'echo \"third: $SLURM_STEP_GPUS\"' 2> waits &\n\
-         until grep -q 'Requested nodes are busy' waits; do sleep 0.02; done\n\
+         until grep -qs 'Requested nodes are busy' waits; do sleep 0.02; done\n\
          echo third waits\ntouch go\nwait\n\
          srun -n3 --gpus-per-task=1 sh -c 'echo \"task $SLURM_PROCID: $CUDA_VISIBLE_DEVICES, $SLURM_GPUS_PER_TASK each\"' | sort\n\
          srun -n3 --gpu-bind=map_gpu:2,0 sh -c 'echo \"mapped $SLURM_PROCID: $CUDA_VISIBLE_DEVICES\"' | sort\n\
@@ -222,7 +222,7 @@ fn a_gpu_without_its_file_is_out_of_service_until_it_is_back() {
     assert_eq!([tres("node1", "CfgTRES="), tres("node1", "AllocTRES=")], [true, true]);
     assert_eq!([tres("node2", "CfgTRES="), tres("node2", "AllocTRES=")], [true, false]);
     assert!(site.ok(&format!("scontrol -d show job {running}")).contains("JOB_GRES=gpu:4\n"));
-    assert_eq!(site.ok(&format!("squeue -h -j {running} -o %b")), "gres/gpu:4\n");
+    assert_eq!(site.ok(&format!("squeue -h -j {running} -o %b")), "gres:gpu:4\n");
     fs::rename(site.system.path("gpu2"), site.system.path("away")).expect("its own file");
     let why = "gres/gpu count reported lower than configured (3 < 4)";
     let lower = |node: &str| format!("{node} gpu:a100:2,gpu:v100:1 {why}\n");
