@@ -87,7 +87,7 @@ fn a_job_without_priority_is_held_until_it_is_released() {
         site.ok(&format!("scontrol requeuehold incomplete {named}"));
     }
     let reason = || site.ok(&format!("squeue -h -j {again} -o '%t %r'"));
-    site.system.wait_until("it is back and held", || reason().starts_with("PD JobHeld"));
+    site.system.wait_until("it is back and held", || reason().starts_with("RH JobHeld"));
     assert_eq!(listed(), "PD BeginTime 1000\n");
     site.ok(&format!("scancel {again}"));
     let array = site.ok("sbatch --parsable -H -a 1-3%1 --wrap true").trim().to_owned();
