@@ -80,8 +80,8 @@ impl Notary {
         Ok(())
     }
 
-    /// Signs that the log ends here, unless the last write failed: then the end is not known for certain. Of a log that was taken
-    /// away nothing is signed.
+    /// Signs that the log ends here, unless the last write failed: then the end is not known for certain. Nothing is signed if the
+    /// log was taken away.
     fn close(&mut self) -> io::Result<()> {
         if !self.storage.is_in_place() {
             return Err(io::Error::other("the log or its newest file was removed"));
