@@ -101,8 +101,9 @@ async fn a_program_around_a_job_that_fails_makes_its_node_unfit() {
 async fn the_site_says_how_jobs_are_suspended() {
     let mut node = Node::start(ContainmentMode::Auto).await;
     node.stop_executor().await;
+    // Each line is written while the job stands still, so that the order of the lines says so.
     let text = "test ! -e broken || { echo stuck; exit 1; }\n\
-                case $1 in suspend) kill -STOP $(cat $4) ;; resume) kill -CONT $(cat $4) ;; esac\necho \"$1 $2 $3\" >> log";
+                test $1 = resume || kill -STOP $(cat $4)\necho \"$1 $2 $3\" >> log\ntest $1 = suspend || kill -CONT $(cat $4)";
     node.config.suspend_program = program(&node, "suspend", text);
     node.config.site_program_account = muster_names::User::numbered(Uid::effective().as_raw()).unwrap().name;
     node.start_executor().await;
