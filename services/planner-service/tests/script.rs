@@ -7,9 +7,9 @@ use muster_planner_service::{Config, Reload};
 use muster_schemas::{
     JobId,
     cluster::{ClusterChange, ClusterSettingsChange, QueueSpecChange},
-    command::{Command, RefusedStart, Reply},
+    command::{Command, JobSelection, RefusedStart, Reply},
     event::{Actor, Event},
-    job::WaitReason,
+    job::{Holds, WaitReason},
     plan::ProposedPlan,
 };
 use std::path::Path;
@@ -151,13 +151,14 @@ for line in sys.stdin:
     say(t="end", seq=cycle["seq"])
 "#;
 
-/// PBS-C-01, PBS-C-02: what happens in the cluster brings cycles with its reason; two starts bring none.
+/// PBS-C-01, PBS-C-02: what happens in the cluster brings cycles with its reason; two starts bring none, nor does it that they
+/// are under way on their nodes. A job that is released brings one, and so does one that is deleted while it waits.
 #[tokio::test]
 async fn events_of_the_cluster_are_triggers() {
     let folder = folder(&[("plan.py", REASONS)]);
     let mut ledger = Ledger::start(1, 2).await;
     let first = ledger.submit(1, None).await;
-    ledger.submit(1, None).await;
+    let second = ledger.submit(1, None).await;
     let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
     for _ in 0..2 {
         ledger.commit_next_plan().await;
@@ -165,10 +166,29 @@ async fn events_of_the_cluster_are_triggers() {
     let cycles = folder.path().join("cycles");
     let seen = || std::fs::read_to_string(&cycles).unwrap_or_default();
     ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\n").await;
+    ledger.report_started(first).await;
+    ledger.report_started(second).await;
+    let mut all = "SCH_SCHEDULE_FIRST 2\n".to_owned();
+    let third = ledger.submit(1, None).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
+    ledger.serve_until(|_| seen() == all).await;
     ledger.end(first).await;
-    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\n").await;
-    ledger.submit(1, None).await;
-    let all = "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\nSCH_SCHEDULE_NEW 1\nSCH_SCHEDULE_RECYC 0\n";
+    all.push_str("SCH_SCHEDULE_TERM 1\nSCH_SCHEDULE_RECYC 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    assert!(ledger.state.job(third).is_some_and(|job| job.run().is_some()));
+    let fourth = ledger.submit(1, None).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    // It leaves the queue, which is no reason, and comes back, which is one.
+    let jobs = || JobSelection::Ids(vec![fourth]);
+    let holds = Holds { user: true, ..Holds::default() };
+    let hold = Command::Hold { jobs: jobs(), holds, reason: String::new() };
+    ledger.command(&support::user(), hold).await;
+    ledger.command(&support::user(), Command::Release { jobs: jobs(), holds }).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    ledger.command(&support::user(), Command::Cancel { jobs: jobs() }).await;
+    all.push_str("SCH_SCHEDULE_TERM 0\n");
     ledger.serve_until(|_| seen() == all).await;
 }
 
