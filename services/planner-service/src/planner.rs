@@ -81,6 +81,8 @@ pub(crate) struct Planner<'c> {
     /// Why the next cycle begins, and how many jobs the last one started (PBS-C-11).
     triggers: Vec<Trigger>,
     started: usize,
+    /// When the hours of the policy in force change next, which is a reason for a cycle of the scheduling program (PBS-T-08).
+    border: Option<Timestamp>,
     /// When what users have used was last published (PBS-FS-09).
     published: Option<Timestamp>,
 }
@@ -119,6 +121,7 @@ impl<'c> Planner<'c> {
             standby: Standby::leading(config.takeover_patience()),
             triggers: Vec::new(),
             started: 0,
+            border: None,
             published: None,
         })
     }
@@ -504,6 +507,7 @@ impl<'c> Planner<'c> {
     /// A cycle of the scheduling program, if one is due. Each of its starts is a plan and each of its other actions a
     /// command, which the ledger judges before the program hears of it. While scheduling is off there is none (PBS-C-03).
     async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
+        let border = self.border.take();
         if self.state().settings().is_idle {
             return Ok(());
         }
@@ -511,6 +515,9 @@ impl<'c> Planner<'c> {
         let iteration_seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
         script.resume(self.projection.state().program_cycle());
+        if border.is_some_and(|border| border <= now) {
+            script.note(Trigger::Time);
+        }
         let policy = script.policy().to_owned();
         let began = Instant::now();
         let hour = script::hour(self.projection.state(), now);
@@ -532,7 +539,8 @@ impl<'c> Planner<'c> {
         // A due time of the past means at once.
         let wake = due.map(|due| Timestamp(due.saturating_mul(1_000_000)));
         self.is_plan_due |= wake.is_some_and(|wake| wake <= now);
-        self.wake = wake;
+        self.border = self.state().policy().turns.as_ref().and_then(|turns| turns.next_change(now));
+        self.wake = wake.into_iter().chain(self.border).min();
         let Some(report) = report else { return Ok(()) };
         script::log(&report);
         self.passes += 1;

@@ -5,12 +5,13 @@ mod support;
 use muster_domain::State;
 use muster_planner_service::{Config, Reload};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     cluster::{ClusterChange, ClusterSettingsChange, QueueSpecChange},
     command::{Command, JobSelection, RefusedStart, Reply},
     event::{Actor, Event},
     job::{Holds, WaitReason},
     plan::ProposedPlan,
+    policy::{OtherHours, Period, Policy, Turns},
 };
 use std::path::Path;
 use support::{Ledger, start_planner, started};
@@ -190,6 +191,24 @@ async fn events_of_the_cluster_are_triggers() {
     ledger.command(&support::user(), Command::Cancel { jobs: jobs() }).await;
     all.push_str("SCH_SCHEDULE_TERM 0\n");
     ledger.serve_until(|_| seen() == all).await;
+}
+
+/// PBS-T-08: the begin of other hours brings a cycle of the clock at that moment, long before `schedule_iteration` is over.
+#[tokio::test]
+async fn a_change_of_the_hours_is_a_trigger() {
+    let folder = folder(&[("plan.py", REASONS)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let from = Timestamp::now().plus_seconds(4);
+    let periods = vec![Period { from, until: from.plus_seconds(600) }];
+    let other_hours = Some(OtherHours { periods, order: Policy::default().order, ..OtherHours::default() });
+    let turns = Some(Box::new(Turns { other_hours, ..Turns::default() }));
+    let policy = Box::new(Policy { turns, ..Policy::default() });
+    ledger.command(&Actor::Ledger, Command::SetPolicy { policy }).await;
+    let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
+    let cycles = folder.path().join("cycles");
+    let seen = || std::fs::read_to_string(&cycles).unwrap_or_default();
+    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 0\nSCH_SCHEDULE_TIME 0\n").await;
+    assert!(Timestamp::now() >= from);
 }
 
 /// PBS-C-02: a start brings another cycle; the chain ends after a cycle without one.
