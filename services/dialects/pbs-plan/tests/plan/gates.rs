@@ -50,7 +50,7 @@ fn what_is_too_large_is_rejected() {
 }
 
 /// PBS-P-05, PBS-P-06: special jobs are not rejected; one that is larger than every queue finds none. A stopped queue
-/// takes none.
+/// takes none, and neither does a disabled one.
 #[test]
 fn without_a_queue_a_job_waits() {
     let special = submitted("vast", "", "34", "0:10:00").replace("\"submit\"", "\"special\"");
@@ -61,6 +61,9 @@ fn without_a_queue_a_job_waits() {
     let jobs = [submitted("one", "", "2", "0:10:00"), job("lost", "other", "ann", "", &[])];
     let state = file(&format!(r#""now": {NOON}, "tz": "UTC""#), &queues, &jobs);
     assert_eq!(lines(&tables, &state), "one NO_QUEUE_FITS, - lost QUEUE_IGNORED");
+    let queues = [queue("submit", ""), queue("batch", r#""enabled": false,"#)];
+    let state = file(&format!(r#""now": {NOON}, "tz": "UTC""#), &queues, &[submitted("one", "", "2", "0:10:00")]);
+    assert_eq!(lines(&tables, &state), "one NO_QUEUE_FITS");
 }
 
 /// PBS-P-10: the part of a job in prime time is limited; special jobs are exempt.
