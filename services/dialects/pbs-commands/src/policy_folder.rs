@@ -460,5 +460,23 @@ mod tests {
         assert_eq!(first.until.to_jiff().to_string(), "2026-11-02T05:00:00Z");
     }
 
+    /// PBS-C-11, PBS-T-08: cycles are told the hours of a policy also where those change no option.
+    #[test]
+    fn hours_are_known_whatever_they_change() {
+        let made = |holidays: &str| {
+            let files = [source("sched_config", "sort_by: no_sort\n"), source("holidays", holidays)];
+            let tables = check(&files, None).policy.unwrap();
+            policy(&tables, &[], &ClusterConfig::default(), &at("2026-11-03T10:00:00[UTC]")).unwrap()
+        };
+        let turns = made(HOLIDAYS).turns.unwrap();
+        let is_other = |time: &str| {
+            let time: Timestamp = time.parse().unwrap();
+            turns.is_other(muster_schemas::Timestamp(time.as_microsecond()))
+        };
+        assert!(is_other("2026-11-04T02:00:00Z") && !is_other("2026-11-04T12:00:00Z"));
+        let always = "YEAR 2026\nweekday all none\nsaturday all none\nsunday all none\n";
+        assert!(made(always).turns.unwrap().other_hours.is_none());
+    }
+
     const HOLIDAYS: &str = "YEAR 2026\nweekday 0600 1730\nsaturday none all\nsunday none all\n";
 }

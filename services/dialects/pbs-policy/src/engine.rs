@@ -85,11 +85,10 @@ pub fn policy(
 ) -> Policy {
     let config = &tables.sched_config;
     let (prime, non_prime) = (&config.modes.prime, &config.modes.non_prime);
-    let other_hours = (prime != non_prime).then(|| OtherHours {
-        periods: non_prime_periods(tables, range),
-        order: order(non_prime),
-        rules: rules(config, non_prime),
-    });
+    // They are there also if they change no rule: cycles and programs are told what hour it is, and cycles begin with them.
+    let periods = non_prime_periods(tables, range);
+    let other_hours =
+        (!periods.is_empty()).then(|| OtherHours { periods, order: order(non_prime), rules: rules(config, non_prime) });
     let turns = Turns {
         rules: rules(config, prime),
         other_hours,

@@ -204,6 +204,24 @@ fn cycles_are_on_record() {
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }
 
+/// PBS-C-11: a cycle tells that it is not prime time, although no option depends on that, and that it is dedicated time.
+#[test]
+fn cycles_tell_their_hours() {
+    let holidays = "YEAR 2026\nweekday none all\nsaturday none all\nsunday none all\n";
+    let dedicated = "01/01/2020 00:00 12/31/2199 00:00\n";
+    let files = [("sched_config", "dedicated_prefix: fast\n"), ("holidays", holidays), ("dedicated_time", dedicated)];
+    let site = site(&files);
+    site.system.wait_until("the files are in force", || policy(&site)["name"] == "PBS fifo");
+    site.ok("echo true | qsub -q fast -l walltime=1:00");
+    let is_started = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let cycle = &event["data"]["cycle"];
+        cycle["started"] == 1 && cycle["is_prime"] == false && cycle["is_dedicated"] == true
+    };
+    let cycles = || site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+    site.system.wait_until("the cycle is on record", || cycles().lines().any(is_started));
+}
+
 /// PBS-FS-09: what users have used is published again and again, and after a crash it is what it was before.
 #[test]
 fn usage_is_published() {
