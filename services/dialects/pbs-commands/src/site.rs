@@ -12,16 +12,20 @@ use muster_pbs::{
     qmgr::{limits_of, schedule_iteration},
     refusal::shown,
     show::{Counts, ServerFacts, ServerState, Sources},
-    submit::{Rules, Settings},
+    submit::{Rules, SERVER_VARIABLE, Settings},
 };
 use muster_schemas::{JobId, Timestamp, cluster::ClusterConfig, job::JobState, views::ErrorCode};
 use nix::unistd::Uid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The setting with the member of the family that output imitates (`pbs.flavour`).
 pub const FLAVOUR: &str = "flavour";
 /// The setting with the server's name in job identifiers (`pbs.server`); the cluster's name if it is empty.
 pub const SERVER: &str = "server";
+/// The setting whether `nodes=N` without `ppn` asks for whole nodes (`pbs.nodes_are_whole`): `false`, otherwise they are whole.
+pub const NODES_ARE_WHOLE: &str = "nodes_are_whole";
+/// The setting with the resources that are only kept and shown (`pbs.kept_resources`), with a space between two.
+pub const KEPT_RESOURCES: &str = "kept_resources";
 
 /// The system and its caller.
 pub struct Site {
@@ -33,17 +37,29 @@ pub struct Site {
     pub server: String,
     /// The caller's zone.
     pub zone: TimeZone,
+    nodes_are_whole: bool,
+    kept_resources: BTreeSet<String>,
 }
 
 impl Site {
-    /// The system at the other end of a connection.
+    /// The system at the other end of a connection. If the caller's environment names a server, it must be that one.
     pub fn open(connection: &ConnectionOptions) -> Result<Self, Failure> {
         let mut client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
         let settings = client.dialects()?;
         let set = |name: &str| settings.dialects.get(NAME)?.get(name).filter(|value| !value.is_empty()).cloned();
         let flavour = set(FLAVOUR).map_or(Ok(Flavour::default()), |word| word.parse()).map_err(Failure::new)?;
         let server = set(SERVER).unwrap_or_else(|| settings.cluster.clone());
-        Ok(Self { client, flavour, server, zone: zone::of_process() })
+        let nodes_are_whole = set(NODES_ARE_WHOLE).is_none_or(|word| word != "false");
+        let kept = set(KEPT_RESOURCES).unwrap_or_default();
+        let kept_resources = kept.split_whitespace().map(str::to_owned).collect();
+        let site = Self { client, flavour, server, zone: zone::of_process(), nodes_are_whole, kept_resources };
+        if let Some(named) = variable(SERVER_VARIABLE) {
+            // It may have a port.
+            let name = named.split(':').next().unwrap_or_default();
+            site.require_server(name)
+                .map_err(|failure| Failure { text: format!("{SERVER_VARIABLE}: {}", failure.text), ..failure })?;
+        }
+        Ok(site)
     }
 
     /// The site's rules for a submission. Only a request for `nodes` can name nodes, so others do not ask for all of them.
@@ -52,7 +68,13 @@ impl Site {
             true => Some(self.client.nodes(Moment::Now)?.nodes.into_iter().map(|node| node.spec.name).collect()),
             false => None,
         };
-        Ok(Rules { flavour: self.flavour, server: self.server.clone(), node_names, ..Rules::default() })
+        Ok(Rules {
+            flavour: self.flavour,
+            server: self.server.clone(),
+            nodes_are_whole: self.nodes_are_whole,
+            node_names,
+            kept_resources: self.kept_resources.clone(),
+        })
     }
 
     /// The current time in the caller's zone.

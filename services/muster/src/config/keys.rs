@@ -1170,6 +1170,18 @@ const PBS: Section = Section {
             "The server's name in job identifiers, the part after the dot. Without it the cluster's name.",
         ),
         key(
+            "nodes_are_whole",
+            Kind::Boolean,
+            "true",
+            "Whether `-l nodes=N` without `ppn` asks for whole nodes. If not, it asks for a processor on each, as in TORQUE.",
+        ),
+        key(
+            "kept_resources",
+            Kind::Texts,
+            "[]",
+            "Names of resources that `-l` may ask for and that are only kept and shown, such as `filesystems`. A number of another resource that is not known is one of licences, which the cluster counts; any other value of it is refused.",
+        ),
+        key(
             "policy_folder",
             Kind::Path,
             "",

@@ -124,6 +124,29 @@ fn what_is_not_understood_is_refused_by_name() {
     assert_eq!(site.ok("qstat"), "");
 }
 
+/// PBS-Q-10: a site says what `nodes=N` asks for and which resources are only kept, users have defaults of their own, and the
+/// server that they name must be this one.
+#[test]
+fn sites_and_users_have_defaults() {
+    let settings = "nodes_are_whole = false\nkept_resources = [\"filesystems\"]\n";
+    let site = Site::on(System::stopped(), &format!("{CONFIGURATION}\n[pbs]\n{settings}"));
+    site.system.write("shell", "#!/bin/sh\necho by the shell\nexec sh \"$@\"\n");
+    site.ok("chmod 755 shell");
+    site.ok("echo 'sleep 600' | qsub -l nodes=1 -l filesystems=home");
+    // The node is not the job's alone.
+    site.ok("echo 'sleep 600' | qsub -l nodes=node1");
+    site.ok("echo 'sleep 600' | qsub -l nodes=node1");
+    site.system.wait_until("all run", || site.ok("qselect -s R").lines().count() == 3);
+    assert!(site.ok("qstat -f 1").contains("Resource_List.filesystems = home"));
+    let line = "echo 'echo of the script' | PBS_SHELL=$PWD/shell PBS_QSUB_ARGS='-N named -q short' qsub -W block=true";
+    assert_eq!(site.ok(line), "4.alpha\n");
+    assert_eq!(site.system.read("named.o4"), "by the shell\nof the script\n");
+    assert!(site.ok("qstat -xf 4").contains("queue = short"));
+    assert!(site.ok("PBS_DEFAULT=alpha:15001 qstat 1").contains("1.alpha"));
+    let (status, error) = site.fails("PBS_DEFAULT=beta qstat");
+    assert_eq!((status, error.as_str()), (153, "qstat: PBS_DEFAULT: Unknown Host beta\n"));
+}
+
 /// A site that imitates TORQUE has its names, and a server's name of its own.
 #[test]
 fn a_site_can_imitate_torque() {
