@@ -150,10 +150,12 @@ fn windows_belong_to_their_queues() {
     let crosses = world.submit(walltime(5000, tasks(1)));
     let of_window = world.submit(in_queue("own", walltime(100, tasks(1))));
     assert_eq!(world.settle(), [runs_on]);
+    assert_eq!(world.plan().next_wake, Some(from));
     assert!(matches!(world.reason(crosses), Some(WaitReason::Resources(_))));
     assert!(matches!(world.reason(of_window), Some(WaitReason::Resources(_))));
     world.pass(1000, runs_on);
     assert_eq!(world.settle(), [of_window]);
+    assert_eq!(world.plan().next_wake, Some(until));
     world.pass(1000, runs_on);
     assert_eq!(world.settle(), [crosses]);
     assert!(world.state().job(runs_on).is_some_and(|job| job.run().is_some()), "it is left alone");

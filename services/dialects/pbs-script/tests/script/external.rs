@@ -102,6 +102,11 @@ while True:
     let run = Action::Run { job: "12".into(), place: None };
     assert_eq!(report.decisions, [Decision { action: run, answer: Ok(Accepted::default()) }]);
     assert_eq!((state_of(&site, "11"), state_of(&site, "12")), (State::Q, State::R));
+    let Bench { folder, scheduler } = bench;
+    scheduler.quit(now);
+    let is_told = || fs::read_to_string(folder.path().join("heard")).unwrap_or_default();
+    let is_last = |text: &String| text.lines().last() == Some(r#"{"t":"quit"}"#);
+    poll_for("the program is told to end", is_told, is_last);
 }
 
 /// PBS-X-22: the first message; by default a cycle has 180 s (PBS-C-13); mode and dedicated time are told.
