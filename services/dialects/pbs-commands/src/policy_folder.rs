@@ -9,7 +9,10 @@ mod facts;
 mod presets;
 mod restart;
 
-use super::ended::{Ended, Failure, print};
+use super::{
+    ended::{Ended, Failure, print},
+    site::NO_POLICY,
+};
 use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
@@ -207,7 +210,7 @@ impl PolicyFolder {
             return Ok(());
         }
         let why = format!("the policy files of PBS have {mistakes} errors");
-        let none = Policy { name: format!("none ({mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
+        let none = Policy { name: format!("{NO_POLICY}{mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
         self.put(&none)
     }
 

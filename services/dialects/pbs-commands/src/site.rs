@@ -27,6 +27,9 @@ pub const NODES_ARE_WHOLE: &str = "nodes_are_whole";
 /// The setting with the resources that are only kept and shown (`pbs.kept_resources`), with a space between two.
 pub const KEPT_RESOURCES: &str = "kept_resources";
 
+/// The beginning of the name of a policy that is none because its files have mistakes.
+pub const NO_POLICY: &str = "none (";
+
 /// The system and its caller.
 pub struct Site {
     /// The gateway's client.
@@ -94,6 +97,7 @@ impl Site {
         jobs: &BTreeMap<JobState, u64>,
         host: &'a str,
         version: &'a str,
+        missing_policy: Option<&'a str>,
     ) -> ServerFacts<'a> {
         ServerFacts {
             name: &self.server,
@@ -104,9 +108,17 @@ impl Site {
             max_running: limits_of(&config.settings.attributes)
                 .find(|(name, resource, _)| *name == "max_running" && resource.is_none())
                 .and_then(|(_, _, most)| most.parse().ok()),
+            missing_policy,
             iteration_seconds: schedule_iteration(&config.settings.attributes).map(u64::from),
             version,
         }
+    }
+
+    /// The name of the policy in force if it is that of none: the policy files have mistakes, and no others were ever in force
+    /// (PBS-C-14).
+    pub fn missing_policy(&mut self) -> Result<Option<String>, ClientError> {
+        let policy = self.client.policy(Moment::Now)?;
+        Ok(Some(policy.name).filter(|name| name.starts_with(NO_POLICY)))
     }
 
     /// The identifier of a job.

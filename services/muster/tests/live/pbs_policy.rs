@@ -59,6 +59,9 @@ fn files_are_put_in_force_together_or_not_at_all() {
     let site = site(&[("sched_config", "by_queue: maybe\n"), ("holidays", "YEAR 1998\nweekday 0400 2460\n")]);
     let name = |site: &Site| policy(site)["name"].as_str().unwrap_or_default().to_owned();
     site.system.wait_until("nothing is in force", || name(&site) == "none (2 errors)");
+    assert!(site.ok("qstat -Bf").contains("comment = policy: none (2 errors)\n"));
+    let row = site.ok("qstat -B");
+    assert!(row.contains(" Active     policy: none (2 errors)\n"), "{row}");
     let job = site.ok("echo true | qsub");
     let waits = || site.system.ok(&["jobs", "--json"]);
     site.system.wait_until("the job waits for a policy", || waits().contains("the policy files of PBS have 2 errors"));
@@ -69,6 +72,7 @@ fn files_are_put_in_force_together_or_not_at_all() {
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
     reload(&site, "by_queue: true\n");
     site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    assert!(!site.ok("qstat -Bf").contains("policy"));
     let vain = "queue `fast`: `makes_way` has no effect under a policy of PBS";
     site.system.wait_until("what has no effect is told", || site.system.log().contains(vain));
     // PBS-T-05: once a day.

@@ -153,6 +153,7 @@ fn what_is_listed_has_the_state_of_things() {
             counts: Counts { running: 2, ..Counts::default() },
             default_queue: Some("workq"),
             max_running: None,
+            missing_policy: None,
             iteration_seconds: None,
             version: "0.1.0",
         };
