@@ -210,7 +210,8 @@ impl PolicyFolder {
             return Ok(());
         }
         let why = format!("the policy files of PBS have {mistakes} errors");
-        let none = Policy { name: format!("{NO_POLICY}{mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
+        let none =
+            Policy { name: format!("{NO_POLICY}{mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
         self.put(&none)
     }
 

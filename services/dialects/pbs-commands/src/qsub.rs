@@ -45,6 +45,8 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     let now = site.now();
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: ARRAY_LIMIT };
     let settings = Settings::read(&defaults, text, prefix, &line.options, &reading)?;
+    let requests = site.default_requests(settings.queue.as_deref());
+    let settings = settings.over(requests)?;
     let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
     let caller = caller_of(process.environment, process.directory, words, settings.group.is_some());
     let rules = site.rules(&settings)?;

@@ -9,12 +9,18 @@ use muster_pbs::{
     NAME,
     flavour::Flavour,
     job_id::{Part, PbsJobId},
-    qmgr::{limits_of, schedule_iteration},
+    qmgr::{DEFAULTS, limits_of, schedule_iteration},
     refusal::shown,
+    resources::Resource,
     show::{Counts, ServerFacts, ServerState, Sources},
     submit::{Rules, SERVER_VARIABLE, Settings},
 };
-use muster_schemas::{JobId, Timestamp, cluster::ClusterConfig, job::JobState, views::ErrorCode};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::ClusterConfig,
+    job::JobState,
+    views::{ErrorCode, RequestDefault},
+};
 use nix::unistd::Uid;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +48,10 @@ pub struct Site {
     pub zone: TimeZone,
     nodes_are_whole: bool,
     kept_resources: BTreeSet<String>,
+    /// The requests of jobs that make none of their own, each with its queue unless it is of the server.
+    defaults: Vec<(Option<String>, Resource)>,
+    /// The queue of jobs that name none.
+    default_queue: Option<String>,
 }
 
 impl Site {
@@ -55,7 +65,16 @@ impl Site {
         let nodes_are_whole = set(NODES_ARE_WHOLE).is_none_or(|word| word != "false");
         let kept = set(KEPT_RESOURCES).unwrap_or_default();
         let kept_resources = kept.split_whitespace().map(str::to_owned).collect();
-        let site = Self { client, flavour, server, zone: zone::of_process(), nodes_are_whole, kept_resources };
+        let site = Self {
+            client,
+            flavour,
+            server,
+            zone: zone::of_process(),
+            nodes_are_whole,
+            kept_resources,
+            defaults: settings.defaults.iter().filter_map(default_request).collect(),
+            default_queue: Some(settings.default_queue).filter(|queue| !queue.is_empty()),
+        };
         if let Some(named) = variable(SERVER_VARIABLE) {
             // It may have a port.
             let name = named.split(':').next().unwrap_or_default();
@@ -78,6 +97,16 @@ impl Site {
             node_names,
             kept_resources: self.kept_resources.clone(),
         })
+    }
+
+    /// The requests of jobs in a queue that make none of their own: those of the server, then those of the queue (PBS-Q-08).
+    pub fn default_requests(&self, queue: Option<&str>) -> Vec<Vec<Resource>> {
+        let of = |wanted: Option<&str>| {
+            let known = self.defaults.iter().filter(|(queue, _)| queue.as_deref() == wanted);
+            known.map(|(_, request)| request.clone()).collect::<Vec<_>>()
+        };
+        let queue = queue.or(self.default_queue.as_deref());
+        [Some(of(None)), queue.map(|queue| of(Some(queue)))].into_iter().flatten().collect()
     }
 
     /// The current time in the caller's zone.
@@ -159,6 +188,12 @@ impl Site {
             false => Err(unknown(&self.in_full(id))),
         }
     }
+}
+
+/// A default of a request, as the gateway tells it, with its queue unless it is of the server.
+fn default_request(told: &RequestDefault) -> Option<(Option<String>, Resource)> {
+    let name = told.attribute.strip_prefix(NAME)?.strip_prefix('.')?.strip_prefix(DEFAULTS)?.strip_prefix('.')?;
+    Some((told.queue.clone(), Resource { name: name.to_owned(), value: told.value.clone() }))
 }
 
 /// No job has this identifier.

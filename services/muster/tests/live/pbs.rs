@@ -147,6 +147,35 @@ fn sites_and_users_have_defaults() {
     assert_eq!((status, error.as_str()), (153, "qstat: PBS_DEFAULT: Unknown Host beta\n"));
 }
 
+/// PBS-Q-08, PBS-Q-10: `qsub` asks for what server and queue have as defaults, where a job asks for nothing itself.
+#[test]
+fn jobs_have_the_defaults_of_server_and_queue() {
+    let site = site();
+    site.ok("qmgr -c 'set server resources_default.nodes = 1, resources_default.walltime = 1:00:00'");
+    site.ok("qmgr -c 'set queue workq resources_default.mem = 1gb, resources_default.walltime = 0:20:00'");
+    site.ok("echo true | qsub -h");
+    site.ok("echo true | qsub -h -q short");
+    site.ok("echo true | qsub -h -l walltime=60,ncpus=2");
+    let asked = |job: &str| -> Vec<String> {
+        let full = site.ok(&format!("qstat -f {job}"));
+        let lines = full.lines().filter_map(|line| line.trim().strip_prefix("Resource_List."));
+        lines.map(str::to_owned).collect()
+    };
+    let has = |job: &str, lines: &[&str]| {
+        let asked = asked(job);
+        assert!(lines.iter().all(|line| asked.iter().any(|asked| asked == line)), "{job}: {asked:?}");
+        asked
+    };
+    has("1", &["nodes = 1", "mem = 1gb", "walltime = 00:20:00"]);
+    has("2", &["nodes = 1", "walltime = 01:00:00"]);
+    let third = has("3", &["ncpus = 2", "mem = 1gb", "walltime = 00:01:00"]);
+    assert!(!third.iter().any(|line| line.starts_with("nodes = ")), "{third:?}");
+    let printed = site.ok("qmgr -c 'print server'");
+    for line in ["set server resources_default.nodes = 1\n", "set queue workq resources_default.mem = 1gb\n"] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
 /// A site that imitates TORQUE has its names, and a server's name of its own.
 #[test]
 fn a_site_can_imitate_torque() {
