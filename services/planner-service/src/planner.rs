@@ -521,7 +521,8 @@ impl<'c> Planner<'c> {
         let policy = script.policy().to_owned();
         let began = Instant::now();
         let hour = script::hour(self.projection.state(), now);
-        let mut events = script.begin(hour, shown, iteration_seconds);
+        let zone = script::zone(self.projection.state(), self.config.scheduler_time_zone.as_deref());
+        let mut events = script.begin(hour, shown, iteration_seconds, zone);
         let mut done = None;
         while let Some(event) = events.recv().await {
             match event {

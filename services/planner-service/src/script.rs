@@ -24,7 +24,7 @@ pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
 use muster_domain::State;
-use muster_pbs::qmgr::schedule_iteration;
+use muster_pbs::qmgr::{schedule_iteration, time_zone};
 use muster_pbs_plan::state_file::StateFile;
 pub(crate) use muster_pbs_script::scheduler::Hour;
 use muster_pbs_script::{cycles::Cycles, scheduler::Scheduler, state_site::Reservations};
@@ -67,12 +67,20 @@ struct Due {
     state: StateFile,
     /// How long after its start the next one starts at the latest.
     iteration_seconds: u32,
+    /// The name of the zone of local times.
+    zone: String,
     events: UnboundedSender<FromScript>,
 }
 
 /// How often cycles begin at least: what the server says counts more than the file of this host (PBS-C-07).
 pub(crate) fn iteration_seconds(state: &State, of_host: u32) -> u32 {
     schedule_iteration(&state.settings().attributes).unwrap_or(of_host)
+}
+
+/// The name of the zone of local times: that of this host's file, else that of the server, else UTC (PBS-T-07).
+pub(crate) fn zone(state: &State, of_host: Option<&str>) -> String {
+    let of_server = || time_zone(&state.settings().attributes)?.iana_name().map(str::to_owned);
+    of_host.map(str::to_owned).or_else(of_server).unwrap_or_else(|| "UTC".to_owned())
 }
 
 /// The hour of a cycle: programs are told prime and dedicated time as the policy in force has them; without such a policy it
@@ -141,11 +149,17 @@ impl Script {
     }
 
     /// Begins a cycle, if one is due. What happens in it comes over the channel, until its end.
-    pub fn begin(&mut self, hour: Hour, state: StateFile, iteration_seconds: u32) -> UnboundedReceiver<FromScript> {
+    pub fn begin(
+        &mut self,
+        hour: Hour,
+        state: StateFile,
+        iteration_seconds: u32,
+        zone: String,
+    ) -> UnboundedReceiver<FromScript> {
         let (events, receiver) = unbounded_channel();
         let triggers = std::mem::take(&mut self.triggers);
         // If the thread is gone, the channel is closed.
-        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, iteration_seconds, events })));
+        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, iteration_seconds, zone, events })));
         receiver
     }
 
@@ -187,8 +201,9 @@ fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
 }
 
 fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
-    let Due { triggers, hour, state, iteration_seconds, events } = due;
+    let Due { triggers, hour, state, iteration_seconds, zone, events } = due;
     scheduler.set_iteration(iteration_seconds);
+    scheduler.set_zone(&zone, hour.now);
     triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
     let mut site = LiveSite::new(state, Ask::new(events.clone()), reserved);
     let report = scheduler.step(hour, &mut site).map(Box::new);

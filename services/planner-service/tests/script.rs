@@ -211,6 +211,39 @@ async fn a_change_of_the_hours_is_a_trigger() {
     assert!(Timestamp::now() >= from);
 }
 
+const ZONES: &str = r#"
+import sys, json
+zone = json.loads(sys.stdin.readline())["tz"]
+print('{"t":"ready","v":1}', flush=True)
+for line in sys.stdin:
+    cycle = json.loads(line)
+    if cycle["t"] != "cycle": break
+    with open("zones", "a") as file: file.write(zone + "\n")
+    print(json.dumps({"t": "end", "seq": cycle["seq"]}), flush=True)
+"#;
+
+/// PBS-T-07: the local times of a program are those of the zone that the server names, unless this host's file names one.
+#[tokio::test]
+async fn programs_have_the_zone_of_the_server() {
+    for (of_host, expected) in [(None, "UTC\nEurope/Zurich\n"), (Some("Asia/Tokyo"), "Asia/Tokyo\nAsia/Tokyo\n")] {
+        let folder = folder(&[("plan.py", ZONES)]);
+        let mut ledger = Ledger::start(1, 1).await;
+        let settings = Config {
+            scheduler_time_zone: of_host.map(str::to_owned),
+            ..config("external:python3 plan.py", folder.path())
+        };
+        let _planner = start_planner(&ledger.bus, settings).await;
+        let seen = || std::fs::read_to_string(folder.path().join("zones")).unwrap_or_default();
+        ledger.serve_until(|_| seen().lines().count() == 1).await;
+        let attributes = Some([("pbs.timezone".to_owned(), "Europe/Zurich".to_owned())].into());
+        let settings = ClusterSettingsChange { attributes, ..ClusterSettingsChange::default() };
+        let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+        ledger.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).await;
+        ledger.serve_until(|_| seen().lines().count() == 2).await;
+        assert_eq!(seen(), expected);
+    }
+}
+
 /// PBS-C-02: a start brings another cycle; the chain ends after a cycle without one.
 #[tokio::test]
 async fn one_job_for_each_cycle_starts_them_all() {

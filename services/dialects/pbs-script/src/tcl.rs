@@ -273,6 +273,11 @@ impl Program for Tcl {
     }
 
     /// The script `-t` runs as long as a cycle may take.
+    fn set_zone(&mut self, zone: &str, now: i64) {
+        self.quit(now);
+        self.zone = Some(zone.to_owned());
+    }
+
     fn quit(&mut self, now: i64) {
         let Some(mut running) = self.running.take() else { return };
         let deadline = Instant::now() + self.bounds.cycle;

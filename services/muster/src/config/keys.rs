@@ -704,7 +704,7 @@ const PLANNER: Section = Section {
             "scheduler_time_zone",
             Kind::Text,
             "",
-            "Time zone in which that program reads clocks and calendars, such as `Europe/Zurich`; UTC if there is none.",
+            "Time zone in which that program reads clocks and calendars, such as `Europe/Zurich`; without it that of the server (`qmgr -c 'set server timezone = ...'`), or else UTC.",
         ),
         key("scheduler_alarm_seconds", from_to(1, 3600), "180", "Time limit for each cycle of that program."),
         key(

@@ -10,7 +10,8 @@ use muster_schemas::{
     policy::{
         OrderKey, OtherHours, Period, Policy, TurnRules, Turns, Visit,
         routes::{
-            EarlyEnd, HourRules, JobStanding, LoadBand, LoadPercent, Machine, Owners, Reservations, Routes, SizePart, Source, Target,
+            EarlyEnd, HourRules, JobStanding, LoadBand, LoadPercent, Machine, Owners, Reservations, Routes, SizePart,
+            Source, Target,
         },
     },
     resources::IndexSet,

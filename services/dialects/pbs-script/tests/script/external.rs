@@ -133,6 +133,31 @@ fn the_program_is_told_what_it_needs() {
     );
 }
 
+/// PBS-T-07: a program that is told another zone is started again; the same zone changes nothing.
+#[test]
+fn another_zone_starts_the_program_again() {
+    if !has_python() {
+        return;
+    }
+    let text = r#"
+begin()
+while True:
+    cycle = hear()
+    if cycle["t"] == "quit": break
+    say('{"t":"end","seq":%d}' % cycle["seq"])
+"#;
+    let mut bench = program(text);
+    let mut site = site(&[]);
+    for zone in ["UTC", "Europe/Zurich", "Europe/Zurich", "no/such"] {
+        bench.scheduler.set_zone(zone, TEN);
+        assert_eq!(bench.on(Command::Cmd, TEN, &mut site).end, End::Done(None), "{zone}");
+    }
+    let heard = heard(&bench);
+    let zones: Vec<&str> = heard.iter().filter_map(|line| line.split_once(r#""tz":""#)).map(|(_, zone)| zone).collect();
+    assert_eq!(zones, [r#"UTC"}"#, r#"Europe/Zurich"}"#]);
+    assert_eq!(heard.iter().filter(|line| line.contains("quit")).count(), 1);
+}
+
 /// PBS-X-23: status has the shape of a state file, and shows what the cycle did; a refused run changes nothing.
 #[test]
 fn status_shows_what_was_done() {
