@@ -2,6 +2,7 @@
 //! planner for each start.
 
 mod commands;
+mod groups;
 mod limits;
 mod message;
 mod note;
@@ -23,6 +24,7 @@ pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
+use groups::Groups;
 use muster_domain::State;
 use muster_pbs::qmgr::{schedule_iteration, time_zone};
 use muster_pbs_plan::state_file::StateFile;
@@ -33,6 +35,7 @@ use site::{Ask, LiveSite};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
+    time::Instant,
 };
 use tokio::sync::{
     mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -182,10 +185,10 @@ fn seconds_now() -> i64 {
 }
 
 fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
-    let mut reserved = Reservations::default();
+    let (mut reserved, mut groups) = (Reservations::default(), Groups::default());
     while let Ok(work) = orders.recv() {
         match work {
-            Work::Cycle(due) => cycle(&mut scheduler, &mut reserved, *due),
+            Work::Cycle(due) => cycle(&mut scheduler, &mut reserved, &mut groups, *due),
             Work::Resume(last) => resume(&mut scheduler, policy, &last),
             Work::Reload(told) => {
                 let done = scheduler.reload(seconds_now());
@@ -200,8 +203,9 @@ fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
     scheduler.quit(seconds_now());
 }
 
-fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
-    let Due { triggers, hour, state, iteration_seconds, zone, events } = due;
+fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, groups: &mut Groups, due: Due) {
+    let Due { triggers, hour, mut state, iteration_seconds, zone, events } = due;
+    groups.name(&mut state.jobs, Instant::now());
     scheduler.set_iteration(iteration_seconds);
     scheduler.set_zone(&zone, hour.now);
     triggers.into_iter().for_each(|trigger| scheduler.note(trigger));

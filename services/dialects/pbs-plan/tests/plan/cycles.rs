@@ -314,7 +314,8 @@ fn dedicated_queues_never_starve() {
         job("d2", "ded1", "ann", r#""qtime": "1998-05-15T05:59:00","#, &[("ncpus", "1"), ("walltime", "0:10:00")]),
     ];
     let members = r#""now": "1998-05-15T06:00:00", "tz": "UTC", "server": {"resources_available": {"ncpus": 4}}"#;
-    let tables = tables(&[("sched_config", "sort_by: no_sort\nhelp_starving_jobs: true\n"), ("dedicated_time", DEDICATED_TIME)]);
+    let tables =
+        tables(&[("sched_config", "sort_by: no_sort\nhelp_starving_jobs: true\n"), ("dedicated_time", DEDICATED_TIME)]);
     assert_eq!(lines(&tables, &file(members, &[queue("ded1", "")], &jobs)), "d1 SERVER_RESOURCE:ncpus, d2 START");
 }
 
@@ -323,7 +324,12 @@ fn dedicated_queues_never_starve() {
 fn planning_goes_on_behind_starving_jobs() {
     let queued = |ago: i64| format!(r#""qtime": {},"#, 1_000_000_000 - ago);
     let of = |id, queue, ago, cput| job(id, queue, "ann", &queued(ago), &[("ncpus", "1"), ("cput", cput)]);
-    let jobs = [of("late", "work", 200, "9"), of("short", "work", 200, "1"), of("high", "high", 10, "5"), of("new", "work", 5, "2")];
+    let jobs = [
+        of("late", "work", 200, "9"),
+        of("short", "work", 200, "1"),
+        of("high", "high", 10, "5"),
+        of("new", "work", 5, "2"),
+    ];
     let queues = [queue("work", ""), queue("high", r#""priority": 9,"#)];
     let text = "help_starving_jobs: true\nmax_starve: 100\n";
     let state = file(r#""now": 1000000000, "server": {"resources_available": {"ncpus": 8}}"#, &queues, &jobs);
@@ -353,6 +359,11 @@ fn nodes_are_counted_and_given_by_default() {
     let state = file(&format!(r#"{NOW}, "server": {{"resources_max": {{"nodect": 4}}}}"#), &[queue("work", "")], &jobs);
     assert_eq!(lines(&config("sort_by: no_sort\n"), &state), "j1 START, j2 SERVER_RESOURCE:nodect");
     let jobs = ["j1", "j2", "j3"].map(|id| job(id, "work", "ann", "", &[]));
-    let members = format!(r#"{NOW}, "server": {{"resources_default": {{"nodes": "1", "nodect": 1}}}}, "nodes": [{{"name": "n1"}}, {{"name": "n2"}}]"#);
-    assert_eq!(lines(&config(""), &file(&members, &[queue("work", "")], &jobs)), "j1 n1 START, j2 n2 START, j3 NO_NODES");
+    let members = format!(
+        r#"{NOW}, "server": {{"resources_default": {{"nodes": "1", "nodect": 1}}}}, "nodes": [{{"name": "n1"}}, {{"name": "n2"}}]"#
+    );
+    assert_eq!(
+        lines(&config(""), &file(&members, &[queue("work", "")], &jobs)),
+        "j1 n1 START, j2 n2 START, j3 NO_NODES"
+    );
 }

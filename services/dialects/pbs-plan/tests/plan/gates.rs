@@ -319,10 +319,14 @@ fn jobs_get_nodes_by_their_numbers() {
 #[test]
 fn what_special_jobs_skip_and_what_not() {
     let special = || [submitted("s", "", "2", "5:00:00").replace("\"submit\"", "\"special\"")];
-    assert_eq!(sgi(&format!("{DAY}NONPRIME_DRAIN_SYS true\nBACKFILL_MODE none\n"), "", "", &special()), "s START -> batch");
+    assert_eq!(
+        sgi(&format!("{DAY}NONPRIME_DRAIN_SYS true\nBACKFILL_MODE none\n"), "", "", &special()),
+        "s START -> batch"
+    );
     assert_eq!(sgi("MAX_USER_RUN_JOBS 0\n", "", "", &special()), "s SERVER_USER_LIMIT");
     let outages = "ENFORCE_DEDICATED_TIME true\nDEDICATED_TIME_COMMAND /outages\nBACKFILL_MODE none\n";
-    let of_host = format!(r#"{}, "outages": {{"origin1": "origin1 03/10/2026 11:00-13:00 03/10/2026 disks"}}"#, host(""));
+    let of_host =
+        format!(r#"{}, "outages": {{"origin1": "origin1 03/10/2026 11:00-13:00 03/10/2026 disks"}}"#, host(""));
     assert_eq!(sgi(outages, &of_host, "", &special()), "s DEDICATED_TIME");
     let ded = ["d1", "d2"].map(|id| job(id, "ded", "ann", "", &[("walltime", "0:10:00")]));
     assert_eq!(sgi(&format!("{outages}MAX_DEDICATED_JOBS 1\n"), &of_host, "", &ded), "d1 START, d2 QUEUE_JOB_LIMIT");

@@ -295,7 +295,12 @@ fn interactive_jobs_have_their_place_in_all_hours() {
     let of = |id, nodes, walltime, is: bool| {
         job(id, "submit", "ann", &format!(r#""interactive": {is},"#), &[("nodes", nodes), ("walltime", walltime)])
     };
-    let jobs = [of("i1", "2", "0:20:00", true), of("b1", "3", "1:00:00", false), of("i2", "6", "0:20:00", true), of("b2", "5", "3:00:00", false)];
+    let jobs = [
+        of("i1", "2", "0:20:00", true),
+        of("b1", "3", "1:00:00", false),
+        of("i2", "6", "0:20:00", true),
+        of("b2", "5", "3:00:00", false),
+    ];
     let members = format!(r#""now": {EVENING}, "tz": "UTC", "nodes": [{}]"#, names.join(", "));
     let state = file(&members, &[queue("submit", ""), queue("batch", "")], &jobs);
     assert_eq!(order(&sp(""), &state), "b2 b1 i2 i1");
@@ -314,6 +319,12 @@ fn a_queue_holds_one_reservation() {
         of_nodes("w1", "bob", &early(3), 8, "1:00:00"),
         of_nodes("w2", "cat", &early(2), 8, "0:50:00"),
     ];
-    let found = dry(&sgi("MAX_QUEUED_TIME 1:00:00\n"), &file(&format!(r#""now": {EVENING}, "tz": "UTC""#), &batch_queues(), &jobs));
-    assert_eq!(found.reservations, [("g1".into(), "large".into(), EVENING + 5400), ("w1".into(), "small".into(), EVENING + 2400)]);
+    let found = dry(
+        &sgi("MAX_QUEUED_TIME 1:00:00\n"),
+        &file(&format!(r#""now": {EVENING}, "tz": "UTC""#), &batch_queues(), &jobs),
+    );
+    assert_eq!(
+        found.reservations,
+        [("g1".into(), "large".into(), EVENING + 5400), ("w1".into(), "small".into(), EVENING + 2400)]
+    );
 }
