@@ -92,6 +92,29 @@ fn jobs_are_listed_held_released_and_deleted() {
     assert!(site.ok("qstat -f -F json -x 1").contains("\"1.alpha\""));
 }
 
+/// `qdel` gives a job the time of `kill_delay` after SIGTERM; by force, or with no delay, it is killed at once.
+#[test]
+fn jobs_are_deleted_by_force() {
+    let site = site();
+    site.ok("qmgr -c 'set server kill_delay = 600'");
+    let script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done";
+    for (number, line) in [(1, "qdel -W force"), (2, "qdel -p"), (3, "qdel -W delay=0")] {
+        assert_eq!(site.ok(&format!("echo \"{script}\" | qsub -N deaf -l ncpus=1 -j oe")), format!("{number}.alpha\n"));
+        let said = || std::fs::read_to_string(site.system.path(&format!("deaf.o{number}"))).unwrap_or_default();
+        site.system.wait_until("it runs", || said().contains("ready"));
+        site.ok(&format!("qdel {number}"));
+        site.system.wait_until("it has SIGTERM", || said().contains("told"));
+        assert!(site.ok(&format!("qstat {number}")).contains(" E "), "it has time left");
+        site.ok(&format!("{line} {number}"));
+        site.system.wait_until("it is over", || site.run(&format!("qstat {number}")).status == 35);
+    }
+    site.ok("qsub -h -- true");
+    site.ok("qdel -m 'not today' 4");
+    assert!(site.system.ok(&["events", "--kind", "job.message", "--json"]).contains("not today"));
+    let output = site.run("qsub -h -- true && qdel -W 7 5");
+    assert!(output.status == 0 && output.stderr.contains("it is that of qsub -K"), "{}", output.stderr);
+}
+
 /// Arrays have PBS's identifiers and variables, and a file for each task.
 #[test]
 fn arrays_run_with_their_index() {
