@@ -309,6 +309,29 @@ async fn mistakes_keep_the_planner_from_starting() {
     assert!(refusal(missing).await.contains("/nowhere/at/all: there is no such folder"));
 }
 
+/// PBS-C-13: a cycle that takes longer than it may ends, what was accepted in it stays, and its record says so.
+#[tokio::test]
+async fn a_cycle_that_takes_too_long_is_on_record() {
+    let text = r#"
+import sys, json, time
+json.loads(sys.stdin.readline())
+print('{"t":"ready","v":1}', flush=True)
+sys.stdin.readline()
+print('{"t":"run","id":1,"job":"1"}', flush=True)
+time.sleep(600)
+"#;
+    let folder = folder(&[("plan.py", text)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let job = ledger.submit(1, None).await;
+    let settings = Config { scheduler_alarm_seconds: 1, ..config("external:python3 plan.py", folder.path()) };
+    let _planner = start_planner(&ledger.bus, settings).await;
+    ledger.serve_until(|state| state.program_cycle().is_some()).await;
+    let cycle = ledger.state.program_cycle().expect("a cycle");
+    assert_eq!(cycle.trouble.as_deref(), Some("the cycle took longer than 1 s"));
+    assert_eq!((cycle.number, cycle.started), (1, 1));
+    assert!(ledger.state.job(job).is_some_and(|job| job.run().is_some()));
+}
+
 const ACTS: &str = r#"
 import sys, json, os
 def say(**message):

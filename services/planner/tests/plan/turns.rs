@@ -111,6 +111,22 @@ fn what_jobs_ask_for_is_limited_by_name() {
     assert_eq!(world.settle(), [two]);
 }
 
+/// PBS-Q-07: a job that an operator has started counts for limits like any other.
+#[test]
+fn starts_by_hand_count() {
+    let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(1), ..Limit::default() };
+    let mut world = cluster(Policy { limits: vec![of_user], ..policy(TurnRules::default()) });
+    let (first, second) = (world.submit(tasks(1)), world.submit(tasks(1)));
+    let starts = world.plan().plan.starts;
+    assert_eq!(starts.iter().map(|start| start.job).collect::<Vec<_>>(), [first]);
+    let run = Command::RunJob { job: second, placement: starts[0].placement.clone() };
+    world.command(&Actor::Ledger, run).expect("it fits");
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(first), Some(WaitReason::Limit("1 running jobs of ada".into())));
+    world.end(second);
+    assert_eq!(world.settle(), [first]);
+}
+
 /// PBS-F-14, PBS-T-08: order and rules change with the hours, and the planner plans again at that moment.
 #[test]
 fn other_hours_have_another_order() {
