@@ -9,6 +9,7 @@ use jiff::Zoned;
 use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_pbs::{
+    attributes::{Attributes, names},
     job_id::{Part, PbsJobId},
     queries::{self, Deletion, Message, Signal},
     refusal::Refusal,
@@ -49,9 +50,10 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         }
         "qrerun" => {
             let (_, jobs) = queries::qrerun(words)?;
-            ask_for_each(site, tool, &jobs, |site, jobs| {
+            each(site, tool, &jobs, |site, id, jobs| {
+                require_rerunnable(site, id)?;
                 let request = RequeueRequest { jobs, hold: false, delay_seconds: 0 };
-                site.client.requeue(CommandId::new_now(), &request).map(drop)
+                site.client.requeue(CommandId::new_now(), &request).map(drop).map_err(|error| failure(id, &error))
             })
         }
         "qmove" => {
@@ -208,6 +210,16 @@ fn send(site: &mut Site, jobs: JobSelection, signal: &Signal) -> Result<(), Clie
         Signal::Resume => site.client.resume(id, &JobsRequest { jobs }),
     };
     done.map(drop)
+}
+
+/// Requires that a job was not submitted with `-r n`.
+fn require_rerunnable(site: &mut Site, id: &PbsJobId) -> Result<(), Failure> {
+    let Some(job) = id.jobs().next() else { return Ok(()) };
+    let detail = site.client.job(job.whole(), Moment::Now).map_err(|error| failure(id, &error))?;
+    match Attributes(&detail.spec.attributes).get(names::RERUNABLE) {
+        Some("False") => Err(Failure { text: format!("Job not rerunable {id}"), status: 168 }),
+        _ => Ok(()),
+    }
 }
 
 /// Signal 0 is not sent: it asks whether the job runs.

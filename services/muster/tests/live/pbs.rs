@@ -75,6 +75,10 @@ fn jobs_are_listed_held_released_and_deleted() {
     }
     site.ok("qrls 2.alpha");
     site.system.wait_until("the second runs", || state("2") == "R");
+    assert!(site.ok("qstat -f -F dsv 1").starts_with("Job Id: 1.alpha|"));
+    assert!(site.ok("qstat -an1 1").contains("node"));
+    assert!(site.ok("qstat -q").contains("workq"));
+    assert_eq!(site.ok("qstat -u nobody"), "");
     site.system.wait_until("it takes signals", || site.run("qsig -s STOP 2 && qsig -s CONT 2").status == 0);
     site.ok("qdel 1 2.alpha");
     site.system.wait_until("both are gone", || site.ok("qstat").is_empty());
@@ -90,6 +94,64 @@ fn jobs_are_listed_held_released_and_deleted() {
     assert!(queues.lines().any(|line| line.starts_with("workq ")) && queues.contains("short "), "{queues}");
     assert!(site.ok("qstat -B").lines().nth(2).is_some_and(|line| line.starts_with("alpha ")), "there is a server");
     assert!(site.ok("qstat -f -F json -x 1").contains("\"1.alpha\""));
+}
+
+/// Jobs run again, are held and moved while they wait, and are deleted task by task and all together.
+#[test]
+fn jobs_run_again_move_and_are_deleted_together() {
+    let site = site();
+    let has = |job: &str, line: &str| site.ok(&format!("qstat -f {job}")).lines().any(|known| known.trim() == line);
+    let runs = || std::fs::read_to_string(site.system.path("runs")).unwrap_or_default();
+    site.ok("echo 'cd $PBS_O_WORKDIR; echo run >> runs; sleep 600' | qsub -l ncpus=1");
+    site.system.wait_until("it runs", || runs() == "run\n");
+    site.ok("qrerun 1");
+    site.system.wait_until("it runs again", || runs() == "run\nrun\n");
+    site.ok("qstop short");
+    site.ok("echo sleep 600 | qsub -q short -l ncpus=1");
+    site.system.wait_until("it waits for its queue", || has("2", "job_state = Q"));
+    site.ok("qhold 2");
+    assert!(has("2", "job_state = H"));
+    site.ok("qrls 2");
+    assert!(has("2", "job_state = Q"));
+    site.ok("qmove workq 2");
+    assert!(has("2", "queue = workq"));
+    site.system.wait_until("it runs in its new queue", || has("2", "job_state = R"));
+    site.ok("echo true | qsub -h -N many -J 1-3");
+    site.ok("qdel -t 2 '3[]'");
+    site.ok("qrls '3[]'");
+    site.system.wait_until("the other tasks have run", || {
+        [1, 3].iter().all(|index| site.system.path(&format!("many.o3.{index}")).exists())
+    });
+    assert!(!site.system.path("many.o3.2").exists());
+    site.ok("qdel all");
+    site.system.wait_until("all are gone", || site.ok("qstat").is_empty());
+}
+
+/// What `qsub` is asked for takes effect: dependencies, the umask, the whole environment, accounts, silence, a time of its own, a
+/// prefix of directives, and arrays as TORQUE has them. A job that may not run again does not.
+#[test]
+fn options_of_submissions_take_effect() {
+    let site = site();
+    let has = |job: &str, text: &str| site.ok(&format!("qstat -f {job}")).contains(text);
+    site.ok("echo true | qsub -h");
+    let script = "cd $PBS_O_WORKDIR; umask > told; echo $COLOUR >> told";
+    let line = "COLOUR=red qsub -z -W depend=afterok:1,umask=027 -A phys -V";
+    assert_eq!(site.ok(&format!("echo '{script}' | {line}")), "", "it is silent");
+    assert!(has("2", "job_state = H") && has("2", "Account_Name = phys") && has("2", "depend = afterok:1"));
+    site.ok("qrls 1");
+    site.system.wait_until("both are over", || site.ok("qstat").is_empty());
+    assert_eq!(site.system.read("told"), "0027\nred\n");
+    assert_eq!(site.ok("echo true | qsub -a 203012312359"), "3.alpha\n");
+    assert!(has("3", "job_state = W"));
+    assert_eq!(site.ok("echo sleep 600 | qsub -r n -l ncpus=1"), "4.alpha\n");
+    site.system.wait_until("it runs", || has("4", "job_state = R"));
+    assert_eq!(site.fails("qrerun 4"), (168, "qrerun: Job not rerunable 4.alpha\n".to_owned()));
+    assert!(has("4", "job_state = R"));
+    site.system.write("job.sh", "#X -N prefixed\ntrue\n");
+    assert_eq!(site.ok("qsub -h -C '#X' job.sh"), "5.alpha\n");
+    assert!(has("5", "Job_Name = prefixed"));
+    assert_eq!(site.ok("echo 'echo $PBS_ARRAYID' | qsub -t 0-1 -N many -W block=true"), "6[].alpha\n");
+    assert_eq!([0, 1].map(|index| site.system.read(&format!("many.o6.{index}"))), ["0\n", "1\n"]);
 }
 
 /// `qdel` gives a job the time of `kill_delay` after SIGTERM; by force, or with no delay, it is killed at once.
