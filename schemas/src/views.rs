@@ -874,7 +874,7 @@ pub struct RequestDefault {
     pub attribute: String,
     /// The queue of the jobs; `None` for all queues.
     pub queue: Option<String>,
-    /// What is asked for.
+    /// The value that is asked for.
     pub value: String,
 }
 

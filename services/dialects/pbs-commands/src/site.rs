@@ -48,7 +48,7 @@ pub struct Site {
     pub zone: TimeZone,
     nodes_are_whole: bool,
     kept_resources: BTreeSet<String>,
-    /// The requests of jobs that make none of their own, each with its queue unless it is of the server.
+    /// The requests of jobs that make none of their own, each with its queue unless it belongs to the server.
     defaults: Vec<(Option<String>, Resource)>,
     /// The queue of jobs that name none.
     default_queue: Option<String>,
@@ -190,7 +190,7 @@ impl Site {
     }
 }
 
-/// A default of a request, as the gateway tells it, with its queue unless it is of the server.
+/// A default of a request, as the gateway tells it, with its queue unless it belongs to the server.
 fn default_request(told: &RequestDefault) -> Option<(Option<String>, Resource)> {
     let name = told.attribute.strip_prefix(NAME)?.strip_prefix('.')?.strip_prefix(DEFAULTS)?.strip_prefix('.')?;
     Some((told.queue.clone(), Resource { name: name.to_owned(), value: told.value.clone() }))

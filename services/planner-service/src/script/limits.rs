@@ -72,7 +72,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What is no amount is a text, such as that of `nodes`.
+/// A value that is no amount is a text, such as that of `nodes`.
 fn set(resources: &mut Resources, resource: &str, value: &str) {
     let value = amount(resource, value).map_or_else(|| Value::Text(value.to_owned()), Value::Number);
     resources.0.insert(resource.to_owned(), value);

@@ -77,7 +77,7 @@ impl LiveSite {
         let seen = self.ask.act(action, Vec::new())?.seen;
         match (seen, job) {
             (Seen::Job(now), Some(job)) => {
-                // Its group has been looked up, and its comment may be of this cycle.
+                // Its group has been looked up, and its comment may have been made in this cycle.
                 let known = self.picture.state().jobs.iter().find(|known| known.id == now.id);
                 let (group, comment) =
                     known.map(|known| (known.group.clone(), known.comment.clone())).unwrap_or_default();

@@ -319,7 +319,7 @@ fn dedicated_queues_never_starve() {
     assert_eq!(lines(&tables, &file(members, &[queue("ded1", "")], &jobs)), "d1 SERVER_RESOURCE:ncpus, d2 START");
 }
 
-/// PBS-F-10: starving jobs go ahead of queues and sorts, by time and then number; when none is left planning goes on.
+/// PBS-F-10: starving jobs go ahead of queues and sorts, by time and then number; when none is left planning continues.
 #[test]
 fn planning_goes_on_behind_starving_jobs() {
     let queued = |ago: i64| format!(r#""qtime": {},"#, 1_000_000_000 - ago);
