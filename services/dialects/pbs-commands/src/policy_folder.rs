@@ -141,13 +141,14 @@ impl PolicyFolder {
             return self.refuse(preset, hashes, errors.iter().map(Finding::located).collect());
         };
         let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
+        let uncounted = uncounted(&tables);
         self.facts.forget();
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
             return self.refuse(preset, hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
+        let warnings = warnings.iter().map(Finding::located).chain(lost).chain(uncounted).collect();
         self.accepted = Some((tables, hashes));
         self.refused = None;
         Ok(Loaded::InForce(warnings))
@@ -315,6 +316,14 @@ fn timeshared(tables: &Tables, config: &ClusterConfig) -> Vec<LoadedNode> {
     found.map(limits).collect()
 }
 
+/// The resources that are to be checked, and that no job of a cluster has (PBS-Q-04).
+fn uncounted(tables: &Tables) -> Vec<String> {
+    let checked = tables.sched_config.checked_resources.iter().flatten();
+    let lost = checked.filter(|resource| !engine::is_counted(resource));
+    lost.map(|resource| format!("sched_config: muster_check_resources: {resource} has no effect: jobs do not count it"))
+        .collect()
+}
+
 /// From the first day of the month, so that the policy is the same all month.
 fn range(now: &Zoned) -> Range {
     let month = now.date().first_of_month().to_zoned(now.time_zone().clone());
@@ -462,6 +471,14 @@ mod tests {
         let first = hours.periods[0];
         assert_eq!(first.from.to_jiff().to_string(), "2026-10-31T23:00:00Z");
         assert_eq!(first.until.to_jiff().to_string(), "2026-11-02T05:00:00Z");
+    }
+
+    /// PBS-Q-04: a resource that only a dry run counts is told.
+    #[test]
+    fn resources_that_no_job_has_are_told() {
+        let files = [source("sched_config", "muster_check_resources: mem,scratch,ncpus\n")];
+        let told = uncounted(&check(&files, None).policy.unwrap());
+        assert_eq!(told, ["sched_config: muster_check_resources: scratch has no effect: jobs do not count it"]);
     }
 
     /// PBS-C-11, PBS-T-08: cycles are told the hours of a policy also where those change no option.

@@ -74,6 +74,11 @@ pub fn resource(attribute: &str) -> &str {
     ATTRIBUTES.iter().find(|(_, name)| *name == attribute).map_or(attribute, |(resource, _)| resource)
 }
 
+/// Whether jobs of a cluster have an attribute for a resource: others are counted in a dry run only.
+pub fn is_counted(resource: &str) -> bool {
+    ATTRIBUTES.iter().any(|(name, _)| *name == resource)
+}
+
 /// The policy of the planner. Queues are in the order of their creation, each with its limits; timeshared nodes are in the
 /// order of the file `nodes`.
 pub fn policy(
