@@ -859,6 +859,23 @@ pub struct DialectsView {
     pub caller: String,
     /// The settings from this gateway's configuration, by dialect and name.
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
+    /// The queue of jobs that name none; empty if there is none.
+    #[serde(default)]
+    pub default_queue: String,
+    /// The requests that commands of dialects make for jobs that make none of their own.
+    #[serde(default)]
+    pub defaults: Vec<RequestDefault>,
+}
+
+/// A request that commands of a dialect make for jobs that make none of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RequestDefault {
+    /// The attribute of the configuration that has it, as `DIALECT.resources_default.RESOURCE`.
+    pub attribute: String,
+    /// The queue of the jobs; `None` for all queues.
+    pub queue: Option<String>,
+    /// The value that is asked for.
+    pub value: String,
 }
 
 /// Jobs to submit: all are accepted or none.

@@ -73,6 +73,29 @@ async fn only_gateways_for_agents_speak_for_nodes() {
     }
 }
 
+/// PBS-C-08: over NATS only planners ask for plans: whoever has another role is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_planners_plan() {
+    let server = NatsServer::start_shipped(&["node1", "node2"], "");
+    let connect = |user: &str| NatsBus::connect(server.user(user));
+    let ledger = connect("ledger").await.expect("connected");
+    let mut requests = ledger.serve(subjects::COMMAND_PLANNER).await.expect("it may");
+    tokio::spawn(async move {
+        while let Some(request) = requests.next().await {
+            request.reply(Message::new("heard"));
+        }
+    });
+    let planner = connect("planner").await.expect("connected");
+    let reply = planner.request(subjects::COMMAND_PLANNER, Message::new("plan"), Duration::from_secs(20)).await;
+    assert_eq!(reply.expect("it may").payload, "heard");
+    let others = STRANGERS.iter().filter(|user| !["ledger", "planner"].contains(user));
+    for user in others.chain(&["gateway", "gateway-agents"]) {
+        let bus = connect(user).await.expect("connected");
+        let reply = bus.request(subjects::COMMAND_PLANNER, Message::new("plan"), Duration::from_secs(1)).await;
+        assert!(reply.is_err(), "{user} plans");
+    }
+}
+
 /// M-LOG-18: all who ask a ledger hear that one answers from now on, and nobody but a ledger can say so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_ledgers_say_that_they_answer() {

@@ -225,6 +225,7 @@ mod tests {
     use super::*;
     use muster_schemas::event::Owner;
 
+    /// PBS-C-08: nobody else comes through the door of the planner, nor the planner through another one.
     #[test]
     fn each_door_lets_in_its_own() {
         let user = Actor::User(Owner { user: "ann".into(), uid: 1000, gid: 1000 });
@@ -237,7 +238,11 @@ mod tests {
         assert!(!Door::Runners.lets_in(&runner, &subjects::command_runner("r2")));
         assert!(!Door::Runners.lets_in(&node, &subjects::command_runner("n1")));
         assert!(!Door::Users.lets_in(&Actor::Ledger, subjects::COMMAND_USER));
-        assert!(!Door::Planner.lets_in(&user, subjects::COMMAND_PLANNER));
+        assert!(Door::Planner.lets_in(&Actor::Planner, subjects::COMMAND_PLANNER));
+        for other in [&user, &node, &runner, &Actor::Notifier, &Actor::Ledger] {
+            assert!(!Door::Planner.lets_in(other, subjects::COMMAND_PLANNER), "{other:?}");
+        }
+        assert!(!Door::Users.lets_in(&Actor::Planner, subjects::COMMAND_USER));
         assert!(!Door::Notifiers.lets_in(&node, subjects::COMMAND_NOTIFIER));
     }
 }

@@ -71,17 +71,34 @@ pub struct QuotasConfig {
 }
 
 /// `[pbs]`: what PBS's commands ask the gateway for.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
 pub struct PbsConfig {
     /// The member of the family that output imitates where they differ.
     pub flavour: PbsFlavour,
     /// The server's name in job identifiers; empty for the cluster's name.
     pub server: String,
+    /// Whether `nodes=N` without `ppn` asks for whole nodes.
+    pub nodes_are_whole: bool,
+    /// Resources that are only kept and shown.
+    pub kept_resources: Vec<String>,
     /// The folder with the policy files in force; `None` if other policies are.
     pub policy_folder: Option<PathBuf>,
     /// The preset that the files are for; `None` for PBS's fifo.
     pub preset: Option<PbsPreset>,
+}
+
+impl Default for PbsConfig {
+    fn default() -> Self {
+        Self {
+            flavour: PbsFlavour::default(),
+            server: String::new(),
+            nodes_are_whole: true,
+            kept_resources: Vec::new(),
+            policy_folder: None,
+            preset: None,
+        }
+    }
 }
 
 /// The presets of PBS's schedulers.

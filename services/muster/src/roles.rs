@@ -20,7 +20,7 @@ use muster_bus::{LocalBus, NatsBus, NatsRounds, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
 use muster_ledger::{Replication, room};
-use muster_pbs_commands::{FLAVOUR, SERVER};
+use muster_pbs_commands::{FLAVOUR, KEPT_RESOURCES, NODES_ARE_WHOLE, SERVER};
 use muster_schemas::Sequence;
 use muster_slurm_commands::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
@@ -334,6 +334,8 @@ impl Host {
                 let pbs = [
                     (FLAVOUR.to_owned(), configuration.pbs.flavour.word().to_owned()),
                     (SERVER.to_owned(), configuration.pbs.server.clone()),
+                    (NODES_ARE_WHOLE.to_owned(), configuration.pbs.nodes_are_whole.to_string()),
+                    (KEPT_RESOURCES.to_owned(), configuration.pbs.kept_resources.join(" ")),
                 ];
                 let pbs = pbs.into();
                 let slurm = &configuration.slurm;

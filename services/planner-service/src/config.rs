@@ -37,7 +37,7 @@ pub struct Config {
     /// The name of the server that scheduling programs see. The process sets it.
     #[serde(skip)]
     pub server_name: String,
-    /// The zone of its local times; UTC if there is none.
+    /// The zone of its local times; that of the server if there is none, or else UTC.
     pub scheduler_time_zone: Option<String>,
     /// How long each of its cycles may take, 1 to 3,600 seconds (PBS-C-13).
     pub scheduler_alarm_seconds: u64,

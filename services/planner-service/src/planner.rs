@@ -18,7 +18,7 @@ use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterSettingsChange},
     command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},
-    event::{Actor, Event, Record, TraceContext, WaitingJob},
+    event::{Actor, Event, PlanEffect, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
     job::{JobSpec, WaitReason},
     plan::{PlanCycle, ProposedPlan, UserUsage},
@@ -70,6 +70,8 @@ pub(crate) struct Planner<'c> {
     is_plan_due: bool,
     /// When the next plan is worthwhile even if nothing happens.
     wake: Option<Timestamp>,
+    /// That moment, if it is only the end of a rest: the plan made then is the one that was put off.
+    rest: Option<Timestamp>,
     /// When a plan last only said why jobs wait.
     told_reasons: Option<Instant>,
     /// The number of this planner's start, once the ledger has counted it, and the number of its passes (HPC-F-89).
@@ -78,7 +80,9 @@ pub(crate) struct Planner<'c> {
     standby: Standby,
     /// Why the next cycle begins, and how many jobs the last one started (PBS-C-11).
     triggers: Vec<Trigger>,
-    last_started: usize,
+    started: usize,
+    /// When the hours of the policy in force change next, which is a reason for a cycle of the scheduling program (PBS-T-08).
+    border: Option<Timestamp>,
     /// When what users have used was last published (PBS-FS-09).
     published: Option<Timestamp>,
 }
@@ -110,12 +114,14 @@ impl<'c> Planner<'c> {
             refused: Vec::new(),
             is_plan_due: true,
             wake: None,
+            rest: None,
             told_reasons: None,
             epoch: None,
             passes: 0,
             standby: Standby::leading(config.takeover_patience()),
             triggers: Vec::new(),
-            last_started: 0,
+            started: 0,
+            border: None,
             published: None,
         })
     }
@@ -129,7 +135,7 @@ impl<'c> Planner<'c> {
             while let Some(commit) = self.feed.next().now_or_never() {
                 self.apply(&commit?.records)?;
             }
-            self.is_plan_due |= self.wake.take_if(|wake| *wake <= Timestamp::now()).is_some();
+            self.note_wake(Timestamp::now());
             if self.is_plan_due && self.is_its_turn() {
                 self.cycle().await?;
             } else {
@@ -142,6 +148,15 @@ impl<'c> Planner<'c> {
                     () = tokio::time::sleep(sleep) => self.is_plan_due |= self.can_ask_again(),
                 }
             }
+        }
+    }
+
+    /// A plan is due if its moment has come.
+    fn note_wake(&mut self, now: Timestamp) {
+        let Some(wake) = self.wake.take_if(|wake| *wake <= now) else { return };
+        self.is_plan_due = true;
+        if self.rest.take() != Some(wake) {
+            self.note_reason(Trigger::Time);
         }
     }
 
@@ -228,17 +243,20 @@ impl<'c> Planner<'c> {
             })?;
             self.note_other_planners(record);
             if can_change_plan {
-                self.is_plan_due = true;
                 self.left_out.clear();
                 if let Some(predictor) = &mut self.predictor {
                     predictor.note_change();
                 }
                 let is_new = self.state().eligible_jobs() > eligible;
-                self.note_trigger(record, is_new);
+                let is_trigger = self.note_triggers(record, is_new);
+                self.is_plan_due |= is_trigger || self.script.is_none();
             }
             if was_idle && !self.projection.state().settings().is_idle {
                 match self.script.as_mut() {
-                    Some(script) => script.switch_on(),
+                    Some(script) => {
+                        script.switch_on();
+                        self.is_plan_due = true;
+                    }
                     None => self.note_reason(Trigger::Cmd),
                 }
             }
@@ -259,20 +277,23 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// What happened is a reason for a cycle. What a scheduling program does itself is one only if a job can start because of
-    /// it or is no more: or a program that changes something in each cycle would never rest.
-    fn note_trigger(&mut self, record: &Record, is_new: bool) {
+    /// Notes the reasons for a cycle in what happened, if there is one: jobs that became startable, the end of jobs and runs, and
+    /// what others change of nodes, queues and reservations. What a scheduling program does itself is one only if a job can start
+    /// because of it or is no more: or a program that changes something in each cycle would never rest. A job that starts is none.
+    fn note_triggers(&mut self, record: &Record, is_new: bool) -> bool {
         let is_own = *record.actor == Actor::Planner;
-        let is_end = matches!(record.event, Event::JobFinished { .. } | Event::TasksFinished { .. });
-        let trigger = match is_new {
-            true => Trigger::New,
-            false if !is_own || is_end => Trigger::Term,
-            false => return,
+        let is_end = match record.event {
+            Event::JobFinished { .. } | Event::TasksFinished { .. } | Event::RunEnded { .. } => true,
+            Event::JobSuspended { .. } | Event::RunShrunk { .. } => !is_own,
+            _ => !is_own && !matches!(record.event.plan_effect(), PlanEffect::Never | PlanEffect::Jobs),
         };
-        match self.script.as_mut() {
-            Some(script) => script.note(trigger),
-            None => self.note_reason(trigger),
+        for trigger in [is_new.then_some(Trigger::New), is_end.then_some(Trigger::Term)].into_iter().flatten() {
+            match self.script.as_mut() {
+                Some(script) => script.note(trigger),
+                None => self.note_reason(trigger),
+            }
         }
+        is_new || is_end
     }
 
     /// Notes why the next cycle begins.
@@ -282,21 +303,36 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// The cycle that makes a plan now, for the log (PBS-C-11): only planning by turns has cycles.
+    /// The reasons of a cycle whose plan was not committed are those of the next one: no reason is lost (PBS-C-06).
+    fn note_again(&mut self, cycle: Option<&PlanCycle>) {
+        let Some(cycle) = cycle else { return };
+        let again = IN_ORDER.into_iter().filter(|trigger| cycle.reasons.iter().any(|reason| reason == trigger.name()));
+        again.for_each(|trigger| self.note_reason(trigger));
+    }
+
+    /// The cycle that makes a plan now, for the log (PBS-C-11): only planning by turns has cycles. Something may have changed that
+    /// is no reason for one, such as the request of a job; then it is one only if a job starts.
     fn cycle_of(&mut self, plan: &ProposedPlan, now: Timestamp, took: Duration) -> Option<Box<PlanCycle>> {
         let mut noted = std::mem::take(&mut self.triggers);
-        let last = std::mem::replace(&mut self.last_started, plan.starts.len());
-        if self.passes == 0 {
-            noted = vec![Trigger::First];
-        } else if noted.is_empty() {
-            noted.push(if last == 1 { Trigger::Recyc } else { Trigger::Time });
-        }
         let policy = self.projection.state().policy().clone();
         // While scheduling is off there are none (PBS-C-03).
         policy.turns.as_ref().filter(|_| !self.state().settings().is_idle)?;
         let hour = script::hour(self.state(), now);
         let sync_seconds = policy.turns.as_ref().and_then(|turns| turns.usage.as_ref()).map(|rule| rule.sync_seconds);
         let usage = sync_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| self.publish(seconds, now));
+        if self.passes == 0 {
+            noted = vec![Trigger::First];
+        } else if noted.is_empty() {
+            if plan.starts.is_empty() && usage.is_none() {
+                return None;
+            }
+            noted.push(Trigger::Time);
+        }
+        if self.is_plan_due {
+            // The rest of a cycle that reached the most starts of a plan has the same reasons.
+            self.triggers.clone_from(&noted);
+        }
+        self.started = plan.starts.len();
         let reasons = IN_ORDER.into_iter().filter(|trigger| noted.contains(trigger));
         Some(Box::new(PlanCycle {
             reasons: reasons.map(|trigger| trigger.name().to_owned()).collect(),
@@ -327,7 +363,7 @@ impl<'c> Planner<'c> {
     /// One plan, from the present state to the answer of the ledger. The next plan sees the result.
     async fn cycle(&mut self) -> Result<(), BusError> {
         self.is_plan_due = false;
-        self.wake = None;
+        (self.wake, self.rest) = (None, None);
         let Some(epoch) = self.hello().await else { return Ok(()) };
         WAITING.record(i64::try_from(self.projection.waiting()).unwrap_or(i64::MAX), &[]);
         let now = Timestamp::now().max(self.state().time());
@@ -344,11 +380,17 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
+        let is_cycle = plan.cycle.is_some();
         let has_made_way = self.state().made_way().next().is_some();
         if !says_nothing(&plan) || has_made_way {
             // An external planner might not repeat what was held back, and runs that made way continue with a plan.
             let is_due = acts(&plan) || has_made_way || self.external.is_some();
             if is_due { self.commit_and_follow(plan).await? } else { self.commit_reasons(plan).await? }
+        }
+        if is_cycle && std::mem::take(&mut self.started) == 1 {
+            // Another one follows a cycle that started one job (PBS-C-02).
+            self.note_reason(Trigger::Recyc);
+            self.is_plan_due = true;
         }
         self.stage_ahead().await
     }
@@ -361,8 +403,11 @@ impl<'c> Planner<'c> {
             self.commit_and_follow(plan).await?;
             self.told_reasons = Some(Instant::now());
         } else {
+            self.note_again(plan.cycle.as_deref());
             let due = Timestamp::now().plus_micros(i64::try_from(rest.as_micros()).unwrap_or(i64::MAX));
-            self.wake = Some(self.wake.map_or(due, |wake| wake.min(due)));
+            if self.wake.is_none_or(|wake| due < wake) {
+                (self.wake, self.rest) = (Some(due), Some(due));
+            }
         }
         Ok(())
     }
@@ -388,11 +433,13 @@ impl<'c> Planner<'c> {
 
     /// Asks the ledger for what a plan says, and waits for the result.
     async fn commit_and_follow(&mut self, plan: ProposedPlan) -> Result<(), BusError> {
+        let cycle = plan.cycle.clone();
         match self.commit(plan).await {
             Ok(sequence) => self.follow_to(sequence).await,
             Err(error) => {
                 tracing::warn!("the plan was not committed: {error:#}");
-                self.is_plan_due = true;
+                self.note_again(cycle.as_deref());
+                (self.is_plan_due, self.started) = (true, 0);
                 tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
                 Ok(())
             }
@@ -406,6 +453,11 @@ impl<'c> Planner<'c> {
         cycle_time::note(began.elapsed());
         self.is_plan_due = planned.is_cut_short;
         self.wake = planned.next_wake;
+        if self.state().policy().turns.is_some() {
+            let seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);
+            let latest = now.plus_seconds(seconds.into());
+            self.wake = Some(self.wake.map_or(latest, |wake| wake.min(latest)));
+        }
         self.staged_ahead = planned.staged_ahead;
         planned.plan
     }
@@ -455,6 +507,7 @@ impl<'c> Planner<'c> {
     /// A cycle of the scheduling program, if one is due. Each of its starts is a plan and each of its other actions a
     /// command, which the ledger judges before the program hears of it. While scheduling is off there is none (PBS-C-03).
     async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
+        let border = self.border.take();
         if self.state().settings().is_idle {
             return Ok(());
         }
@@ -462,10 +515,14 @@ impl<'c> Planner<'c> {
         let iteration_seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
         script.resume(self.projection.state().program_cycle());
+        if border.is_some_and(|border| border <= now) {
+            script.note(Trigger::Time);
+        }
         let policy = script.policy().to_owned();
         let began = Instant::now();
         let hour = script::hour(self.projection.state(), now);
-        let mut events = script.begin(hour, shown, iteration_seconds);
+        let zone = script::zone(self.projection.state(), self.config.scheduler_time_zone.as_deref());
+        let mut events = script.begin(hour, shown, iteration_seconds, zone);
         let mut done = None;
         while let Some(event) = events.recv().await {
             match event {
@@ -483,7 +540,8 @@ impl<'c> Planner<'c> {
         // A due time of the past means at once.
         let wake = due.map(|due| Timestamp(due.saturating_mul(1_000_000)));
         self.is_plan_due |= wake.is_some_and(|wake| wake <= now);
-        self.wake = wake;
+        self.border = self.state().policy().turns.as_ref().and_then(|turns| turns.next_change(now));
+        self.wake = wake.into_iter().chain(self.border).min();
         let Some(report) = report else { return Ok(()) };
         script::log(&report);
         self.passes += 1;
@@ -637,6 +695,7 @@ impl<'c> Planner<'c> {
 
     fn note_refused(&mut self, refused: Vec<RefusedStart>) {
         REFUSED.add(refused.len() as u64, &[]);
+        self.started = self.started.saturating_sub(refused.len());
         for RefusedStart { job, reason } in refused {
             tracing::debug!(%job, reason, "start refused");
             // A task that has never started is not in the order itself; its array is.

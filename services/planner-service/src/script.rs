@@ -2,6 +2,7 @@
 //! planner for each start.
 
 mod commands;
+mod groups;
 mod limits;
 mod message;
 mod note;
@@ -23,8 +24,9 @@ pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
 
 use anyhow::{Context as _, bail};
+use groups::Groups;
 use muster_domain::State;
-use muster_pbs::qmgr::schedule_iteration;
+use muster_pbs::qmgr::{schedule_iteration, time_zone};
 use muster_pbs_plan::state_file::StateFile;
 pub(crate) use muster_pbs_script::scheduler::Hour;
 use muster_pbs_script::{cycles::Cycles, scheduler::Scheduler, state_site::Reservations};
@@ -33,6 +35,7 @@ use site::{Ask, LiveSite};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
+    time::Instant,
 };
 use tokio::sync::{
     mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -67,12 +70,20 @@ struct Due {
     state: StateFile,
     /// How long after its start the next one starts at the latest.
     iteration_seconds: u32,
+    /// The name of the zone of local times.
+    zone: String,
     events: UnboundedSender<FromScript>,
 }
 
 /// How often cycles begin at least: what the server says counts more than the file of this host (PBS-C-07).
 pub(crate) fn iteration_seconds(state: &State, of_host: u32) -> u32 {
     schedule_iteration(&state.settings().attributes).unwrap_or(of_host)
+}
+
+/// The name of the zone of local times: that of this host's file, else that of the server, else UTC (PBS-T-07).
+pub(crate) fn zone(state: &State, of_host: Option<&str>) -> String {
+    let of_server = || time_zone(&state.settings().attributes)?.iana_name().map(str::to_owned);
+    of_host.map(str::to_owned).or_else(of_server).unwrap_or_else(|| "UTC".to_owned())
 }
 
 /// The hour of a cycle: programs are told prime and dedicated time as the policy in force has them; without such a policy it
@@ -141,11 +152,17 @@ impl Script {
     }
 
     /// Begins a cycle, if one is due. What happens in it comes over the channel, until its end.
-    pub fn begin(&mut self, hour: Hour, state: StateFile, iteration_seconds: u32) -> UnboundedReceiver<FromScript> {
+    pub fn begin(
+        &mut self,
+        hour: Hour,
+        state: StateFile,
+        iteration_seconds: u32,
+        zone: String,
+    ) -> UnboundedReceiver<FromScript> {
         let (events, receiver) = unbounded_channel();
         let triggers = std::mem::take(&mut self.triggers);
         // If the thread is gone, the channel is closed.
-        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, iteration_seconds, events })));
+        let _ = self.work.send(Work::Cycle(Box::new(Due { triggers, hour, state, iteration_seconds, zone, events })));
         receiver
     }
 
@@ -168,10 +185,10 @@ fn seconds_now() -> i64 {
 }
 
 fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
-    let mut reserved = Reservations::default();
+    let (mut reserved, mut groups) = (Reservations::default(), Groups::default());
     while let Ok(work) = orders.recv() {
         match work {
-            Work::Cycle(due) => cycle(&mut scheduler, &mut reserved, *due),
+            Work::Cycle(due) => cycle(&mut scheduler, &mut reserved, &mut groups, *due),
             Work::Resume(last) => resume(&mut scheduler, policy, &last),
             Work::Reload(told) => {
                 let done = scheduler.reload(seconds_now());
@@ -186,9 +203,11 @@ fn run(mut scheduler: Scheduler, policy: &str, orders: &Receiver<Work>) {
     scheduler.quit(seconds_now());
 }
 
-fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, due: Due) {
-    let Due { triggers, hour, state, iteration_seconds, events } = due;
+fn cycle(scheduler: &mut Scheduler, reserved: &mut Reservations, groups: &mut Groups, due: Due) {
+    let Due { triggers, hour, mut state, iteration_seconds, zone, events } = due;
+    groups.name(&mut state.jobs, Instant::now());
     scheduler.set_iteration(iteration_seconds);
+    scheduler.set_zone(&zone, hour.now);
     triggers.into_iter().for_each(|trigger| scheduler.note(trigger));
     let mut site = LiveSite::new(state, Ask::new(events.clone()), reserved);
     let report = scheduler.step(hour, &mut site).map(Box::new);

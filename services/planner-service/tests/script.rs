@@ -5,12 +5,13 @@ mod support;
 use muster_domain::State;
 use muster_planner_service::{Config, Reload};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     cluster::{ClusterChange, ClusterSettingsChange, QueueSpecChange},
-    command::{Command, RefusedStart, Reply},
+    command::{Command, JobSelection, RefusedStart, Reply},
     event::{Actor, Event},
-    job::WaitReason,
+    job::{Holds, WaitReason},
     plan::ProposedPlan,
+    policy::{OtherHours, Period, Policy, Turns},
 };
 use std::path::Path;
 use support::{Ledger, start_planner, started};
@@ -151,13 +152,14 @@ for line in sys.stdin:
     say(t="end", seq=cycle["seq"])
 "#;
 
-/// PBS-C-01, PBS-C-02: what happens in the cluster brings cycles with its reason; two starts bring none.
+/// PBS-C-01, PBS-C-02: what happens in the cluster brings cycles with its reason; two starts bring none, nor does it that they
+/// are under way on their nodes. A job that is released brings one, and so does one that is deleted while it waits.
 #[tokio::test]
 async fn events_of_the_cluster_are_triggers() {
     let folder = folder(&[("plan.py", REASONS)]);
     let mut ledger = Ledger::start(1, 2).await;
     let first = ledger.submit(1, None).await;
-    ledger.submit(1, None).await;
+    let second = ledger.submit(1, None).await;
     let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
     for _ in 0..2 {
         ledger.commit_next_plan().await;
@@ -165,11 +167,81 @@ async fn events_of_the_cluster_are_triggers() {
     let cycles = folder.path().join("cycles");
     let seen = || std::fs::read_to_string(&cycles).unwrap_or_default();
     ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\n").await;
-    ledger.end(first).await;
-    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\n").await;
-    ledger.submit(1, None).await;
-    let all = "SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\nSCH_SCHEDULE_NEW 1\nSCH_SCHEDULE_RECYC 0\n";
+    ledger.report_started(first).await;
+    ledger.report_started(second).await;
+    let mut all = "SCH_SCHEDULE_FIRST 2\n".to_owned();
+    let third = ledger.submit(1, None).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
     ledger.serve_until(|_| seen() == all).await;
+    ledger.end(first).await;
+    all.push_str("SCH_SCHEDULE_TERM 1\nSCH_SCHEDULE_RECYC 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    assert!(ledger.state.job(third).is_some_and(|job| job.run().is_some()));
+    let fourth = ledger.submit(1, None).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    // It leaves the queue, which is no reason, and comes back, which is one.
+    let jobs = || JobSelection::Ids(vec![fourth]);
+    let holds = Holds { user: true, ..Holds::default() };
+    let hold = Command::Hold { jobs: jobs(), holds, reason: String::new() };
+    ledger.command(&support::user(), hold).await;
+    ledger.command(&support::user(), Command::Release { jobs: jobs(), holds }).await;
+    all.push_str("SCH_SCHEDULE_NEW 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+    ledger.command(&support::user(), Command::Cancel { jobs: jobs() }).await;
+    all.push_str("SCH_SCHEDULE_TERM 0\n");
+    ledger.serve_until(|_| seen() == all).await;
+}
+
+/// PBS-T-08: the begin of other hours brings a cycle of the clock at that moment, long before `schedule_iteration` is over.
+#[tokio::test]
+async fn a_change_of_the_hours_is_a_trigger() {
+    let folder = folder(&[("plan.py", REASONS)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let from = Timestamp::now().plus_seconds(4);
+    let periods = vec![Period { from, until: from.plus_seconds(600) }];
+    let other_hours = Some(OtherHours { periods, order: Policy::default().order, ..OtherHours::default() });
+    let turns = Some(Box::new(Turns { other_hours, ..Turns::default() }));
+    let policy = Box::new(Policy { turns, ..Policy::default() });
+    ledger.command(&Actor::Ledger, Command::SetPolicy { policy }).await;
+    let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
+    let cycles = folder.path().join("cycles");
+    let seen = || std::fs::read_to_string(&cycles).unwrap_or_default();
+    ledger.serve_until(|_| seen() == "SCH_SCHEDULE_FIRST 0\nSCH_SCHEDULE_TIME 0\n").await;
+    assert!(Timestamp::now() >= from);
+}
+
+const ZONES: &str = r#"
+import sys, json
+zone = json.loads(sys.stdin.readline())["tz"]
+print('{"t":"ready","v":1}', flush=True)
+for line in sys.stdin:
+    cycle = json.loads(line)
+    if cycle["t"] != "cycle": break
+    with open("zones", "a") as file: file.write(zone + "\n")
+    print(json.dumps({"t": "end", "seq": cycle["seq"]}), flush=True)
+"#;
+
+/// PBS-T-07: the local times of a program are those of the zone that the server names, unless this host's file names one.
+#[tokio::test]
+async fn programs_have_the_zone_of_the_server() {
+    for (of_host, expected) in [(None, "UTC\nEurope/Zurich\n"), (Some("Asia/Tokyo"), "Asia/Tokyo\nAsia/Tokyo\n")] {
+        let folder = folder(&[("plan.py", ZONES)]);
+        let mut ledger = Ledger::start(1, 1).await;
+        let settings = Config {
+            scheduler_time_zone: of_host.map(str::to_owned),
+            ..config("external:python3 plan.py", folder.path())
+        };
+        let _planner = start_planner(&ledger.bus, settings).await;
+        let seen = || std::fs::read_to_string(folder.path().join("zones")).unwrap_or_default();
+        ledger.serve_until(|_| seen().lines().count() == 1).await;
+        let attributes = Some([("pbs.timezone".to_owned(), "Europe/Zurich".to_owned())].into());
+        let settings = ClusterSettingsChange { attributes, ..ClusterSettingsChange::default() };
+        let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+        ledger.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).await;
+        ledger.serve_until(|_| seen().lines().count() == 2).await;
+        assert_eq!(seen(), expected);
+    }
 }
 
 /// PBS-C-02: a start brings another cycle; the chain ends after a cycle without one.
@@ -235,6 +307,29 @@ async fn mistakes_keep_the_planner_from_starting() {
     assert!(refusal(nowhere).await.contains("no `scheduler_folder`"));
     let missing = config("tcl:body", Path::new("/nowhere/at/all"));
     assert!(refusal(missing).await.contains("/nowhere/at/all: there is no such folder"));
+}
+
+/// PBS-C-13: a cycle that takes longer than it may ends, what was accepted in it stays, and its record says so.
+#[tokio::test]
+async fn a_cycle_that_takes_too_long_is_on_record() {
+    let text = r#"
+import sys, json, time
+json.loads(sys.stdin.readline())
+print('{"t":"ready","v":1}', flush=True)
+sys.stdin.readline()
+print('{"t":"run","id":1,"job":"1"}', flush=True)
+time.sleep(600)
+"#;
+    let folder = folder(&[("plan.py", text)]);
+    let mut ledger = Ledger::start(1, 1).await;
+    let job = ledger.submit(1, None).await;
+    let settings = Config { scheduler_alarm_seconds: 1, ..config("external:python3 plan.py", folder.path()) };
+    let _planner = start_planner(&ledger.bus, settings).await;
+    ledger.serve_until(|state| state.program_cycle().is_some()).await;
+    let cycle = ledger.state.program_cycle().expect("a cycle");
+    assert_eq!(cycle.trouble.as_deref(), Some("the cycle took longer than 1 s"));
+    assert_eq!((cycle.number, cycle.started), (1, 1));
+    assert!(ledger.state.job(job).is_some_and(|job| job.run().is_some()));
 }
 
 const ACTS: &str = r#"

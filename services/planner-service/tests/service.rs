@@ -7,7 +7,8 @@ use muster_schemas::{
     Timestamp,
     command::{Command, RefusedStart, Reply},
     event::{Actor, Event},
-    policy::Policy,
+    plan::ProposedPlan,
+    policy::{Policy, Turns, UsageRule},
 };
 use std::collections::BTreeSet;
 use support::{Ledger, start_planner, started};
@@ -32,6 +33,33 @@ async fn jobs_are_started_once_in_plans_of_bounded_size() {
             assert!(all.insert(job), "job {job} is started twice");
         }
     }
+}
+
+/// PBS-C-02, PBS-C-07: under turns another cycle follows one that started a job, which has nothing to say; the cycle that
+/// publishes what users have used is one of the clock.
+#[tokio::test]
+async fn cycles_of_turns_tell_why_they_are() {
+    let mut ledger = Ledger::start(1, 1).await;
+    let usage = UsageRule { sync_seconds: 1, ..UsageRule::default() };
+    let turns = Some(Box::new(Turns { usage: Some(usage), ..Turns::default() }));
+    let policy = Box::new(Policy { turns, ..Policy::default() });
+    ledger.command(&Actor::Ledger, Command::SetPolicy { policy }).await;
+    let _planner = start_planner(&ledger.bus, Config { predict: false, ..Config::default() }).await;
+    let reasons = |plan: &ProposedPlan| plan.cycle.as_ref().expect("a cycle").reasons.clone();
+    let (first, _) = ledger.commit_next_plan().await;
+    assert_eq!(reasons(&first), ["SCH_SCHEDULE_FIRST"]);
+    let job = ledger.submit(1, None).await;
+    let mut starting = ledger.commit_next_plan().await.0;
+    while started(&starting) != [job] {
+        assert_eq!(reasons(&starting), ["SCH_SCHEDULE_TIME"]);
+        starting = ledger.commit_next_plan().await.0;
+    }
+    assert_eq!(reasons(&starting)[0], "SCH_SCHEDULE_NEW");
+    ledger.report_started(job).await;
+    let (next, _) = ledger.commit_next_plan().await;
+    assert_eq!(reasons(&next)[0], "SCH_SCHEDULE_TIME");
+    let was_quiet = next.pass >= starting.pass + 2;
+    assert!(was_quiet || reasons(&next)[1] == "SCH_SCHEDULE_RECYC", "{next:?} after pass {}", starting.pass);
 }
 
 /// HPC-F-61, HPC-F-89: passes are counted from 1 for each planner, and each planner has its own epoch.

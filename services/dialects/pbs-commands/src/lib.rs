@@ -19,7 +19,7 @@ mod site;
 mod switches;
 mod tracejob;
 
-pub use site::{FLAVOUR, SERVER};
+pub use site::{FLAVOUR, KEPT_RESOURCES, NODES_ARE_WHOLE, SERVER};
 
 use ended::{Ended, print};
 use muster_cli::{

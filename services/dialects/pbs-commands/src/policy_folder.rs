@@ -9,7 +9,10 @@ mod facts;
 mod presets;
 mod restart;
 
-use super::ended::{Ended, Failure, print};
+use super::{
+    ended::{Ended, Failure, print},
+    site::NO_POLICY,
+};
 use facts::Facts;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
@@ -138,13 +141,14 @@ impl PolicyFolder {
             return self.refuse(preset, hashes, errors.iter().map(Finding::located).collect());
         };
         let lost = tables.preset.as_ref().map(presets::lost_live).unwrap_or_default();
+        let uncounted = uncounted(&tables);
         self.facts.forget();
         let wanted = self.policy(&tables, &hashes)?;
         if let Some(fault) = wanted.faults().first() {
             return self.refuse(preset, hashes, vec![format!("the planner cannot follow it: {fault}")]);
         }
         self.put(&wanted)?;
-        let warnings = warnings.iter().map(Finding::located).chain(lost).collect();
+        let warnings = warnings.iter().map(Finding::located).chain(lost).chain(uncounted).collect();
         self.accepted = Some((tables, hashes));
         self.refused = None;
         Ok(Loaded::InForce(warnings))
@@ -207,7 +211,8 @@ impl PolicyFolder {
             return Ok(());
         }
         let why = format!("the policy files of PBS have {mistakes} errors");
-        let none = Policy { name: format!("none ({mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
+        let none =
+            Policy { name: format!("{NO_POLICY}{mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
         self.put(&none)
     }
 
@@ -309,6 +314,14 @@ fn timeshared(tables: &Tables, config: &ClusterConfig) -> Vec<LoadedNode> {
         engine::timeshared(&node.name, monitor, node.cores)
     };
     found.map(limits).collect()
+}
+
+/// The resources that are to be checked, and that no job of a cluster has (PBS-Q-04).
+fn uncounted(tables: &Tables) -> Vec<String> {
+    let checked = tables.sched_config.checked_resources.iter().flatten();
+    let lost = checked.filter(|resource| !engine::is_counted(resource));
+    lost.map(|resource| format!("sched_config: muster_check_resources: {resource} has no effect: jobs do not count it"))
+        .collect()
 }
 
 /// From the first day of the month, so that the policy is the same all month.
@@ -458,6 +471,32 @@ mod tests {
         let first = hours.periods[0];
         assert_eq!(first.from.to_jiff().to_string(), "2026-10-31T23:00:00Z");
         assert_eq!(first.until.to_jiff().to_string(), "2026-11-02T05:00:00Z");
+    }
+
+    /// PBS-Q-04: a resource that only a dry run counts is told.
+    #[test]
+    fn resources_that_no_job_has_are_told() {
+        let files = [source("sched_config", "muster_check_resources: mem,scratch,ncpus\n")];
+        let told = uncounted(&check(&files, None).policy.unwrap());
+        assert_eq!(told, ["sched_config: muster_check_resources: scratch has no effect: jobs do not count it"]);
+    }
+
+    /// PBS-C-11, PBS-T-08: cycles are told the hours of a policy also where those change no option.
+    #[test]
+    fn hours_are_known_whatever_they_change() {
+        let made = |holidays: &str| {
+            let files = [source("sched_config", "sort_by: no_sort\n"), source("holidays", holidays)];
+            let tables = check(&files, None).policy.unwrap();
+            policy(&tables, &[], &ClusterConfig::default(), &at("2026-11-03T10:00:00[UTC]")).unwrap()
+        };
+        let turns = made(HOLIDAYS).turns.unwrap();
+        let is_other = |time: &str| {
+            let time: Timestamp = time.parse().unwrap();
+            turns.is_other(muster_schemas::Timestamp(time.as_microsecond()))
+        };
+        assert!(is_other("2026-11-04T02:00:00Z") && !is_other("2026-11-04T12:00:00Z"));
+        let always = "YEAR 2026\nweekday all none\nsaturday all none\nsunday all none\n";
+        assert!(made(always).turns.unwrap().other_hours.is_none());
     }
 
     const HOLIDAYS: &str = "YEAR 2026\nweekday 0600 1730\nsaturday none all\nsunday none all\n";

@@ -210,7 +210,8 @@ impl Session<'_> {
         if !prints {
             let (host, version) = (host(), version());
             let jobs = self.site.client.info(Moment::Now)?.jobs;
-            let facts = self.site.server_facts(&config, &jobs, &host, &version);
+            let missing = self.site.missing_policy()?;
+            let facts = self.site.server_facts(&config, &jobs, &host, &version, missing.as_deref());
             return Ok(vec![qmgr::listed_server(&config, &facts, flavour)]);
         }
         let mut all = vec![qmgr::server(&config, &self.site.server, flavour)];

@@ -256,7 +256,10 @@ fn servers(site: &mut Site, request: &StatRequest) -> Ended {
     require_servers(site, request)?;
     let config = site.client.config(Moment::Now)?;
     let jobs = site.client.info(Moment::Now)?.jobs;
-    let status = [show::of_server(&site.server_facts(&config, &jobs, &host(), &version()), site.flavour)];
+    let missing = site.missing_policy()?;
+    let (host, version) = (host(), version());
+    let facts = site.server_facts(&config, &jobs, &host, &version, missing.as_deref());
+    let status = [show::of_server(&facts, site.flavour)];
     let text = match request.format {
         Format::List | Format::Alternate => show::servers(&status, site.flavour),
         _ => full(site, request, &status),

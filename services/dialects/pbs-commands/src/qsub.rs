@@ -22,8 +22,6 @@ use nix::unistd::Uid;
 use rejection::rejection;
 use std::io::Read as _;
 
-/// The variable with options of the caller, which those of the script and the command line override.
-const ARGUMENTS: &str = "PBS_QSUB_ARGS";
 /// The greatest script.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 /// The greatest index of an array.
@@ -41,12 +39,14 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
         Program::Script { text, .. } => Some(text.as_str()),
         Program::Command(_) | Program::Shell => None,
     };
-    let defaults = variable(ARGUMENTS).map_or(Ok(Vec::new()), |text| submit::variable(&script::words(&text, 0)?))?;
+    let defaults = submit::defaults(variable)?;
     let prefix = variable(script::PREFIX_VARIABLE);
     let prefix = script::prefix(line.value('C'), prefix.as_deref());
     let now = site.now();
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: ARRAY_LIMIT };
     let settings = Settings::read(&defaults, text, prefix, &line.options, &reading)?;
+    let requests = site.default_requests(settings.queue.as_deref());
+    let settings = settings.over(requests)?;
     let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
     let caller = caller_of(process.environment, process.directory, words, settings.group.is_some());
     let rules = site.rules(&settings)?;

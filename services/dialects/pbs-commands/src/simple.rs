@@ -9,6 +9,7 @@ use jiff::Zoned;
 use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_pbs::{
+    attributes::{Attributes, names},
     job_id::{Part, PbsJobId},
     queries::{self, Deletion, Message, Signal},
     refusal::Refusal,
@@ -16,13 +17,13 @@ use muster_pbs::{
 };
 use muster_schemas::{
     CommandId,
-    command::{JobFilter, JobSelection},
+    command::{JobEnding, JobFilter, JobSelection},
     event::JobChange,
     job::{Holds, JobState},
     resources::IndexSet,
     views::{
-        CopyAheadRequest, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, RunJobRequest,
-        SignalRequest, TellRequest,
+        CopyAheadRequest, EndRequest, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord, ReleaseRequest,
+        RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
     },
 };
 
@@ -49,9 +50,10 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         }
         "qrerun" => {
             let (_, jobs) = queries::qrerun(words)?;
-            ask_for_each(site, tool, &jobs, |site, jobs| {
+            each(site, tool, &jobs, |site, id, jobs| {
+                require_rerunnable(site, id)?;
                 let request = RequeueRequest { jobs, hold: false, delay_seconds: 0 };
-                site.client.requeue(CommandId::new_now(), &request).map(drop)
+                site.client.requeue(CommandId::new_now(), &request).map(drop).map_err(|error| failure(id, &error))
             })
         }
         "qmove" => {
@@ -140,25 +142,49 @@ fn each(
 }
 
 fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
-    if wanted.all {
-        let jobs = JobSelection::Matching(JobFilter { user: Some(user_name()), ..JobFilter::default() });
-        site.client.cancel(CommandId::new_now(), &JobsRequest { jobs })?;
-        return Ok(0);
-    }
-    for (is_given, what) in [
-        (wanted.force, "to delete without waiting for nodes"),
-        (wanted.delay_seconds.is_some(), "a time between SIGTERM and SIGKILL"),
-        (wanted.history, "to delete the history of a job"),
-        (wanted.message.is_some(), "a message to the owner"),
+    let is_other_delay = wanted.delay_seconds.is_some_and(|seconds| seconds > 0) && !wanted.force;
+    for (is_given, what, instead) in [
+        (
+            is_other_delay,
+            "another time than 0 between SIGTERM and SIGKILL",
+            "it is that of qsub -K or of the server's kill_delay",
+        ),
+        (wanted.history, "to delete the history of a job", "the log keeps all jobs"),
     ] {
         if is_given {
-            stderr_line!("{tool}: warning: {what} has no effect here");
+            stderr_line!("{tool}: warning: {what} has no effect here: {instead}");
         }
     }
+    let ending = JobEnding {
+        is_forced: wanted.force || wanted.delay_seconds == Some(0),
+        message: wanted.message.clone().unwrap_or_default(),
+        ..JobEnding::default()
+    };
+    if wanted.all {
+        let jobs = JobSelection::Matching(JobFilter { user: Some(user_name()), ..JobFilter::default() });
+        site.client.end_jobs(CommandId::new_now(), &EndRequest { jobs, ending })?;
+        return Ok(0);
+    }
     let jobs = with_tasks(wanted.jobs, wanted.tasks.as_deref())?;
-    ask_for_each(site, tool, &jobs, |site, jobs| {
-        site.client.cancel(CommandId::new_now(), &JobsRequest { jobs }).map(drop)
+    each(site, tool, &jobs, |site, id, jobs| {
+        let gives_up = wanted.force && is_left_by_nodes(site, id).map_err(|error| failure(id, &error))?;
+        let ending = if gives_up { JobEnding { gives_up, ..JobEnding::default() } } else { ending.clone() };
+        let done = site.client.end_jobs(CommandId::new_now(), &EndRequest { jobs, ending });
+        done.map(drop).map_err(|error| failure(id, &error))
     })
+}
+
+/// Whether a job is being ended already, and one of its nodes does not report. Such a job is over without its nodes if it is
+/// deleted by force (OAR-S-24).
+fn is_left_by_nodes(site: &mut Site, id: &PbsJobId) -> Result<bool, ClientError> {
+    let Some(job) = id.jobs().next().filter(|_| id.part == Part::Job) else { return Ok(false) };
+    let view = site.client.job(job, Moment::Now)?.job;
+    if view.state != JobState::Finishing {
+        return Ok(false);
+    }
+    let nodes = site.client.nodes(Moment::Now)?.nodes;
+    let is_silent = |state| matches!(state, NodeStateWord::Lost | NodeStateWord::Unknown);
+    Ok(nodes.iter().any(|node| is_silent(node.state) && view.nodes.contains(&node.spec.name)))
 }
 
 fn hold(site: &mut Site, jobs: JobSelection, holds: Holds) -> Result<(), ClientError> {
@@ -184,6 +210,16 @@ fn send(site: &mut Site, jobs: JobSelection, signal: &Signal) -> Result<(), Clie
         Signal::Resume => site.client.resume(id, &JobsRequest { jobs }),
     };
     done.map(drop)
+}
+
+/// Requires that a job was not submitted with `-r n`.
+fn require_rerunnable(site: &mut Site, id: &PbsJobId) -> Result<(), Failure> {
+    let Some(job) = id.jobs().next() else { return Ok(()) };
+    let detail = site.client.job(job.whole(), Moment::Now).map_err(|error| failure(id, &error))?;
+    match Attributes(&detail.spec.attributes).get(names::RERUNABLE) {
+        Some("False") => Err(Failure { text: format!("Job not rerunable {id}"), status: 168 }),
+        _ => Ok(()),
+    }
 }
 
 /// Signal 0 is not sent: it asks whether the job runs.

@@ -9,19 +9,32 @@ use muster_pbs::{
     NAME,
     flavour::Flavour,
     job_id::{Part, PbsJobId},
-    qmgr::{limits_of, schedule_iteration},
+    qmgr::{DEFAULTS, limits_of, schedule_iteration},
     refusal::shown,
+    resources::Resource,
     show::{Counts, ServerFacts, ServerState, Sources},
-    submit::{Rules, Settings},
+    submit::{Rules, SERVER_VARIABLE, Settings},
 };
-use muster_schemas::{JobId, Timestamp, cluster::ClusterConfig, job::JobState, views::ErrorCode};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::ClusterConfig,
+    job::JobState,
+    views::{ErrorCode, RequestDefault},
+};
 use nix::unistd::Uid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The setting with the member of the family that output imitates (`pbs.flavour`).
 pub const FLAVOUR: &str = "flavour";
 /// The setting with the server's name in job identifiers (`pbs.server`); the cluster's name if it is empty.
 pub const SERVER: &str = "server";
+/// The setting whether `nodes=N` without `ppn` asks for whole nodes (`pbs.nodes_are_whole`): `false`, otherwise they are whole.
+pub const NODES_ARE_WHOLE: &str = "nodes_are_whole";
+/// The setting with the resources that are only kept and shown (`pbs.kept_resources`), with a space between two.
+pub const KEPT_RESOURCES: &str = "kept_resources";
+
+/// The beginning of the name of a policy that is none because its files have mistakes.
+pub const NO_POLICY: &str = "none (";
 
 /// The system and its caller.
 pub struct Site {
@@ -33,17 +46,42 @@ pub struct Site {
     pub server: String,
     /// The caller's zone.
     pub zone: TimeZone,
+    nodes_are_whole: bool,
+    kept_resources: BTreeSet<String>,
+    /// The requests of jobs that make none of their own, each with its queue unless it belongs to the server.
+    defaults: Vec<(Option<String>, Resource)>,
+    /// The queue of jobs that name none.
+    default_queue: Option<String>,
 }
 
 impl Site {
-    /// The system at the other end of a connection.
+    /// The system at the other end of a connection. If the caller's environment names a server, it must be that one.
     pub fn open(connection: &ConnectionOptions) -> Result<Self, Failure> {
         let mut client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
         let settings = client.dialects()?;
         let set = |name: &str| settings.dialects.get(NAME)?.get(name).filter(|value| !value.is_empty()).cloned();
         let flavour = set(FLAVOUR).map_or(Ok(Flavour::default()), |word| word.parse()).map_err(Failure::new)?;
         let server = set(SERVER).unwrap_or_else(|| settings.cluster.clone());
-        Ok(Self { client, flavour, server, zone: zone::of_process() })
+        let nodes_are_whole = set(NODES_ARE_WHOLE).is_none_or(|word| word != "false");
+        let kept = set(KEPT_RESOURCES).unwrap_or_default();
+        let kept_resources = kept.split_whitespace().map(str::to_owned).collect();
+        let site = Self {
+            client,
+            flavour,
+            server,
+            zone: zone::of_process(),
+            nodes_are_whole,
+            kept_resources,
+            defaults: settings.defaults.iter().filter_map(default_request).collect(),
+            default_queue: Some(settings.default_queue).filter(|queue| !queue.is_empty()),
+        };
+        if let Some(named) = variable(SERVER_VARIABLE) {
+            // It may have a port.
+            let name = named.split(':').next().unwrap_or_default();
+            site.require_server(name)
+                .map_err(|failure| Failure { text: format!("{SERVER_VARIABLE}: {}", failure.text), ..failure })?;
+        }
+        Ok(site)
     }
 
     /// The site's rules for a submission. Only a request for `nodes` can name nodes, so others do not ask for all of them.
@@ -52,7 +90,23 @@ impl Site {
             true => Some(self.client.nodes(Moment::Now)?.nodes.into_iter().map(|node| node.spec.name).collect()),
             false => None,
         };
-        Ok(Rules { flavour: self.flavour, server: self.server.clone(), node_names, ..Rules::default() })
+        Ok(Rules {
+            flavour: self.flavour,
+            server: self.server.clone(),
+            nodes_are_whole: self.nodes_are_whole,
+            node_names,
+            kept_resources: self.kept_resources.clone(),
+        })
+    }
+
+    /// The requests of jobs in a queue that make none of their own: those of the server, then those of the queue (PBS-Q-08).
+    pub fn default_requests(&self, queue: Option<&str>) -> Vec<Vec<Resource>> {
+        let of = |wanted: Option<&str>| {
+            let known = self.defaults.iter().filter(|(queue, _)| queue.as_deref() == wanted);
+            known.map(|(_, request)| request.clone()).collect::<Vec<_>>()
+        };
+        let queue = queue.or(self.default_queue.as_deref());
+        [Some(of(None)), queue.map(|queue| of(Some(queue)))].into_iter().flatten().collect()
     }
 
     /// The current time in the caller's zone.
@@ -72,6 +126,7 @@ impl Site {
         jobs: &BTreeMap<JobState, u64>,
         host: &'a str,
         version: &'a str,
+        missing_policy: Option<&'a str>,
     ) -> ServerFacts<'a> {
         ServerFacts {
             name: &self.server,
@@ -82,9 +137,17 @@ impl Site {
             max_running: limits_of(&config.settings.attributes)
                 .find(|(name, resource, _)| *name == "max_running" && resource.is_none())
                 .and_then(|(_, _, most)| most.parse().ok()),
+            missing_policy,
             iteration_seconds: schedule_iteration(&config.settings.attributes).map(u64::from),
             version,
         }
+    }
+
+    /// The name of the policy in force if it is that of none: the policy files have mistakes, and no others were ever in force
+    /// (PBS-C-14).
+    pub fn missing_policy(&mut self) -> Result<Option<String>, ClientError> {
+        let policy = self.client.policy(Moment::Now)?;
+        Ok(Some(policy.name).filter(|name| name.starts_with(NO_POLICY)))
     }
 
     /// The identifier of a job.
@@ -125,6 +188,12 @@ impl Site {
             false => Err(unknown(&self.in_full(id))),
         }
     }
+}
+
+/// A default of a request, as the gateway tells it, with its queue unless it belongs to the server.
+fn default_request(told: &RequestDefault) -> Option<(Option<String>, Resource)> {
+    let name = told.attribute.strip_prefix(NAME)?.strip_prefix('.')?.strip_prefix(DEFAULTS)?.strip_prefix('.')?;
+    Some((told.queue.clone(), Resource { name: name.to_owned(), value: told.value.clone() }))
 }
 
 /// No job has this identifier.

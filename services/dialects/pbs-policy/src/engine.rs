@@ -74,6 +74,11 @@ pub fn resource(attribute: &str) -> &str {
     ATTRIBUTES.iter().find(|(_, name)| *name == attribute).map_or(attribute, |(resource, _)| resource)
 }
 
+/// Whether jobs of a cluster have an attribute for a resource: others are counted in a dry run only.
+pub fn is_counted(resource: &str) -> bool {
+    ATTRIBUTES.iter().any(|(name, _)| *name == resource)
+}
+
 /// The policy of the planner. Queues are in the order of their creation, each with its limits; timeshared nodes are in the
 /// order of the file `nodes`.
 pub fn policy(
@@ -85,11 +90,10 @@ pub fn policy(
 ) -> Policy {
     let config = &tables.sched_config;
     let (prime, non_prime) = (&config.modes.prime, &config.modes.non_prime);
-    let other_hours = (prime != non_prime).then(|| OtherHours {
-        periods: non_prime_periods(tables, range),
-        order: order(non_prime),
-        rules: rules(config, non_prime),
-    });
+    // They are there also if they change no rule: cycles and programs are told what hour it is, and cycles begin with them.
+    let periods = non_prime_periods(tables, range);
+    let other_hours =
+        (!periods.is_empty()).then(|| OtherHours { periods, order: order(non_prime), rules: rules(config, non_prime) });
     let turns = Turns {
         rules: rules(config, prime),
         other_hours,

@@ -284,6 +284,11 @@ impl Program for External {
         Ok(())
     }
 
+    fn set_zone(&mut self, zone: &str, now: i64) {
+        self.quit(now);
+        self.zone = Some(zone.to_owned());
+    }
+
     fn quit(&mut self, _: i64) {
         let Some(mut running) = self.running.take() else { return };
         if running.link.send(&message::text(&ToProgram::Quit {}), Instant::now() + STRAY).is_ok() {

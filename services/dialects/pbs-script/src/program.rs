@@ -17,6 +17,9 @@ pub trait Program: Send {
     /// All mistakes. The program continues as it was.
     fn reload(&mut self, cycle: &Cycle) -> Result<(), Vec<String>>;
 
+    /// Local times are those of another zone from now on. A process that was told the old one ends; the next cycle starts another.
+    fn set_zone(&mut self, _zone: &str, _now: i64) {}
+
     /// Lets the program end (`SCH_QUIT`).
     fn quit(&mut self, now: i64);
 

@@ -162,6 +162,13 @@ impl Scheduler {
         self.cycles.set_iteration(seconds);
     }
 
+    /// Sets the zone of local times by its name (PBS-T-07). A name that is none of a zone changes nothing.
+    pub fn set_zone(&mut self, name: &str, now: i64) {
+        let Some(zone) = TimeZone::get(name).ok().filter(|zone| *zone != self.zone) else { return };
+        self.zone = zone;
+        self.program.set_zone(name, now);
+    }
+
     /// When [`Self::step`] will run a cycle, in seconds since 1970; `None` unless something happens before. A program
     /// that failed rests for a while, and its triggers wait.
     pub fn due(&self) -> Option<i64> {

@@ -95,11 +95,15 @@ impl Scripts {
     }
 }
 
-/// The interpreter of this machine.
-fn interpreter() -> Option<String> {
-    let folders = USUAL_PATH.split(':');
+/// The interpreter in the folders of a search path (PBS-X-16).
+///
+/// # Errors
+/// There is none, for people.
+fn interpreter_in(path: &str) -> Result<String, String> {
+    let folders = path.split(':');
     let mut paths = INTERPRETERS.iter().flat_map(|name| folders.clone().map(move |folder| format!("{folder}/{name}")));
-    paths.find(|path| Path::new(path).is_file())
+    let found = paths.find(|path| Path::new(path).is_file());
+    found.ok_or_else(|| format!("Tcl programs need tclsh, which is not in {path}; Debian has it as tcl"))
 }
 
 impl Tcl {
@@ -108,9 +112,7 @@ impl Tcl {
     /// # Errors
     /// All reasons why the program cannot be put in force.
     pub fn new(files: Files, zone: Option<String>, bounds: &Bounds) -> Result<Self, Vec<String>> {
-        let Some(tclsh) = interpreter() else {
-            return Err(vec![format!("Tcl programs need tclsh, which is not in {USUAL_PATH}; Debian has it as tcl")]);
-        };
+        let tclsh = interpreter_in(USUAL_PATH).map_err(|why| vec![why])?;
         let scripts = Scripts::read(&files)?;
         let print = files.print.as_deref().map(|path| source::below(&files.folder, path));
         let printer = Printer::new(print.as_deref(), bounds.print_bytes).map_err(|error| vec![error])?;
@@ -273,6 +275,11 @@ impl Program for Tcl {
     }
 
     /// The script `-t` runs as long as a cycle may take.
+    fn set_zone(&mut self, zone: &str, now: i64) {
+        self.quit(now);
+        self.zone = Some(zone.to_owned());
+    }
+
     fn quit(&mut self, now: i64) {
         let Some(mut running) = self.running.take() else { return };
         let deadline = Instant::now() + self.bounds.cycle;
@@ -303,5 +310,23 @@ impl Program for Tcl {
 
     fn forgive(&mut self) {
         self.health.recover();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PBS-X-16: without an interpreter a program is refused with that reason; the best of several is taken.
+    #[test]
+    fn an_interpreter_is_looked_for() {
+        let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let path = format!("{}:{}", first.path().display(), second.path().display());
+        let expected = format!("Tcl programs need tclsh, which is not in {path}; Debian has it as tcl");
+        assert_eq!(interpreter_in(&path), Err(expected));
+        std::fs::write(first.path().join("tclsh8.6"), "").expect("a file");
+        assert_eq!(interpreter_in(&path), Ok(format!("{}/tclsh8.6", first.path().display())));
+        std::fs::write(second.path().join("tclsh"), "").expect("a file");
+        assert_eq!(interpreter_in(&path), Ok(format!("{}/tclsh", second.path().display())));
     }
 }

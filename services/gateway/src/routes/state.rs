@@ -16,7 +16,7 @@ use muster_schemas::{
     policy::Policy,
     subjects,
     usage::{UsageAnswer, UsageDimension, UsageMoment, UsageQuery},
-    views::{DialectsView, ErrorBody, InfoView, NodeView, NodesPage, QueuesPage, Statistics},
+    views::{DialectsView, ErrorBody, InfoView, NodeView, NodesPage, QueuesPage, RequestDefault, Statistics},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
@@ -92,8 +92,46 @@ pub(crate) async fn dialects(
     Caller(caller): Caller,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<DialectsView>, ApiError> {
-    let cluster = app.reader.read(moment, |state| Ok(state.settings().name.clone())).await?;
-    Ok(axum::Json(DialectsView { cluster, caller: caller.user.clone(), dialects: app.config.dialects.clone() }))
+    let view = app.reader.read(moment, |state| {
+        let settings = state.settings();
+        Ok(DialectsView {
+            cluster: settings.name.clone(),
+            caller: caller.user.clone(),
+            dialects: app.config.dialects.clone(),
+            default_queue: settings.default_queue.clone(),
+            defaults: request_defaults(state),
+        })
+    });
+    view.await.map(axum::Json)
+}
+
+/// The name, between that of a dialect and that of a resource, of attributes with a request of jobs that make none of their own.
+const REQUEST_DEFAULT: &str = ".resources_default.";
+
+/// The requests of jobs that make none of their own. The walltime of a queue has a field of its own, which the server fills in
+/// unless a job asks for something: so it is told where all queues have a default that would win over it.
+fn request_defaults(state: &muster_domain::State) -> Vec<RequestDefault> {
+    let told = |queue: Option<&str>, (name, value): (&String, &String)| {
+        let is_default = name.contains(REQUEST_DEFAULT);
+        is_default.then(|| RequestDefault {
+            attribute: name.clone(),
+            queue: queue.map(str::to_owned),
+            value: value.clone(),
+        })
+    };
+    let mut all: Vec<RequestDefault> =
+        state.settings().attributes.iter().filter_map(|attribute| told(None, attribute)).collect();
+    let of_walltime: Vec<String> = all.iter().map(|default| default.attribute.clone()).collect();
+    let of_walltime: Vec<&String> = of_walltime.iter().filter(|name| name.ends_with(".walltime")).collect();
+    for queue in state.queues() {
+        let name = Some(queue.spec.name.as_str());
+        all.extend(queue.spec.attributes.iter().filter_map(|attribute| told(name, attribute)));
+        if let Some(seconds) = queue.spec.default_walltime_seconds {
+            let seconds = seconds.to_string();
+            all.extend(of_walltime.iter().filter_map(|attribute| told(name, (*attribute, &seconds))));
+        }
+    }
+    all
 }
 
 /// Show the identity and state of the system

@@ -704,7 +704,7 @@ const PLANNER: Section = Section {
             "scheduler_time_zone",
             Kind::Text,
             "",
-            "Time zone in which that program reads clocks and calendars, such as `Europe/Zurich`; UTC if there is none.",
+            "Time zone in which that program reads clocks and calendars, such as `Europe/Zurich`; without it that of the server (`qmgr -c 'set server timezone = ...'`), or else UTC.",
         ),
         key("scheduler_alarm_seconds", from_to(1, 3600), "180", "Time limit for each cycle of that program."),
         key(
@@ -1168,6 +1168,18 @@ const PBS: Section = Section {
             Kind::Text,
             "\"\"",
             "The server's name in job identifiers, the part after the dot. Without it the cluster's name.",
+        ),
+        key(
+            "nodes_are_whole",
+            Kind::Boolean,
+            "true",
+            "Whether `-l nodes=N` without `ppn` asks for whole nodes. If not, it asks for a processor on each, as in TORQUE.",
+        ),
+        key(
+            "kept_resources",
+            Kind::Texts,
+            "[]",
+            "Names of resources that `-l` may ask for and that are only kept and shown, such as `filesystems`. A number of another resource that is not known is one of licences, which the cluster counts; any other value of it is refused.",
         ),
         key(
             "policy_folder",

@@ -75,6 +75,10 @@ fn jobs_are_listed_held_released_and_deleted() {
     }
     site.ok("qrls 2.alpha");
     site.system.wait_until("the second runs", || state("2") == "R");
+    assert!(site.ok("qstat -f -F dsv 1").starts_with("Job Id: 1.alpha|"));
+    assert!(site.ok("qstat -an1 1").contains("node"));
+    assert!(site.ok("qstat -q").contains("workq"));
+    assert_eq!(site.ok("qstat -u nobody"), "");
     site.system.wait_until("it takes signals", || site.run("qsig -s STOP 2 && qsig -s CONT 2").status == 0);
     site.ok("qdel 1 2.alpha");
     site.system.wait_until("both are gone", || site.ok("qstat").is_empty());
@@ -90,6 +94,87 @@ fn jobs_are_listed_held_released_and_deleted() {
     assert!(queues.lines().any(|line| line.starts_with("workq ")) && queues.contains("short "), "{queues}");
     assert!(site.ok("qstat -B").lines().nth(2).is_some_and(|line| line.starts_with("alpha ")), "there is a server");
     assert!(site.ok("qstat -f -F json -x 1").contains("\"1.alpha\""));
+}
+
+/// Jobs run again, are held and moved while they wait, and are deleted task by task and all together.
+#[test]
+fn jobs_run_again_move_and_are_deleted_together() {
+    let site = site();
+    let has = |job: &str, line: &str| site.ok(&format!("qstat -f {job}")).lines().any(|known| known.trim() == line);
+    let runs = || std::fs::read_to_string(site.system.path("runs")).unwrap_or_default();
+    site.ok("echo 'cd $PBS_O_WORKDIR; echo run >> runs; sleep 600' | qsub -l ncpus=1");
+    site.system.wait_until("it runs", || runs() == "run\n");
+    site.ok("qrerun 1");
+    site.system.wait_until("it runs again", || runs() == "run\nrun\n");
+    site.ok("qstop short");
+    site.ok("echo sleep 600 | qsub -q short -l ncpus=1");
+    site.system.wait_until("it waits for its queue", || has("2", "job_state = Q"));
+    site.ok("qhold 2");
+    assert!(has("2", "job_state = H"));
+    site.ok("qrls 2");
+    assert!(has("2", "job_state = Q"));
+    site.ok("qmove workq 2");
+    assert!(has("2", "queue = workq"));
+    site.system.wait_until("it runs in its new queue", || has("2", "job_state = R"));
+    site.ok("echo true | qsub -h -N many -J 1-3");
+    site.ok("qdel -t 2 '3[]'");
+    site.ok("qrls '3[]'");
+    site.system.wait_until("the other tasks have run", || {
+        [1, 3].iter().all(|index| site.system.path(&format!("many.o3.{index}")).exists())
+    });
+    assert!(!site.system.path("many.o3.2").exists());
+    site.ok("qdel all");
+    site.system.wait_until("all are gone", || site.ok("qstat").is_empty());
+}
+
+/// What `qsub` is asked for takes effect: dependencies, the umask, the whole environment, accounts, silence, a time of its own, a
+/// prefix of directives, and arrays as TORQUE has them. A job that may not run again does not.
+#[test]
+fn options_of_submissions_take_effect() {
+    let site = site();
+    let has = |job: &str, text: &str| site.ok(&format!("qstat -f {job}")).contains(text);
+    site.ok("echo true | qsub -h");
+    let script = "cd $PBS_O_WORKDIR; umask > told; echo $COLOUR >> told";
+    let line = "COLOUR=red qsub -z -W depend=afterok:1,umask=027 -A phys -V";
+    assert_eq!(site.ok(&format!("echo '{script}' | {line}")), "", "it is silent");
+    assert!(has("2", "job_state = H") && has("2", "Account_Name = phys") && has("2", "depend = afterok:1"));
+    site.ok("qrls 1");
+    site.system.wait_until("both are over", || site.ok("qstat").is_empty());
+    assert_eq!(site.system.read("told"), "0027\nred\n");
+    assert_eq!(site.ok("echo true | qsub -a 203012312359"), "3.alpha\n");
+    assert!(has("3", "job_state = W"));
+    assert_eq!(site.ok("echo sleep 600 | qsub -r n -l ncpus=1"), "4.alpha\n");
+    site.system.wait_until("it runs", || has("4", "job_state = R"));
+    assert_eq!(site.fails("qrerun 4"), (168, "qrerun: Job not rerunable 4.alpha\n".to_owned()));
+    assert!(has("4", "job_state = R"));
+    site.system.write("job.sh", "#X -N prefixed\ntrue\n");
+    assert_eq!(site.ok("qsub -h -C '#X' job.sh"), "5.alpha\n");
+    assert!(has("5", "Job_Name = prefixed"));
+    assert_eq!(site.ok("echo 'echo $PBS_ARRAYID' | qsub -t 0-1 -N many -W block=true"), "6[].alpha\n");
+    assert_eq!([0, 1].map(|index| site.system.read(&format!("many.o6.{index}"))), ["0\n", "1\n"]);
+}
+
+/// `qdel` gives a job the time of `kill_delay` after SIGTERM; by force, or with no delay, it is killed at once.
+#[test]
+fn jobs_are_deleted_by_force() {
+    let site = site();
+    site.ok("qmgr -c 'set server kill_delay = 600'");
+    let script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done";
+    for (number, line) in [(1, "qdel -W force"), (2, "qdel -p"), (3, "qdel -W delay=0")] {
+        assert_eq!(site.ok(&format!("echo \"{script}\" | qsub -N deaf -l ncpus=1 -j oe")), format!("{number}.alpha\n"));
+        let said = || std::fs::read_to_string(site.system.path(&format!("deaf.o{number}"))).unwrap_or_default();
+        site.system.wait_until("it runs", || said().contains("ready"));
+        site.ok(&format!("qdel {number}"));
+        site.system.wait_until("it has SIGTERM", || said().contains("told"));
+        assert!(site.ok(&format!("qstat {number}")).contains(" E "), "it has time left");
+        site.ok(&format!("{line} {number}"));
+        site.system.wait_until("it is over", || site.run(&format!("qstat {number}")).status == 35);
+    }
+    site.ok("qsub -h -- true");
+    site.ok("qdel -m 'not today' 4");
+    assert!(site.system.ok(&["events", "--kind", "job.message", "--json"]).contains("not today"));
+    let output = site.run("qsub -h -- true && qdel -W 7 5");
+    assert!(output.status == 0 && output.stderr.contains("it is that of qsub -K"), "{}", output.stderr);
 }
 
 /// Arrays have PBS's identifiers and variables, and a file for each task.
@@ -122,6 +207,58 @@ fn what_is_not_understood_is_refused_by_name() {
         assert_eq!(exit, status, "{line}: {error}");
     }
     assert_eq!(site.ok("qstat"), "");
+}
+
+/// PBS-Q-10: a site says what `nodes=N` asks for and which resources are only kept, users have defaults of their own, and the
+/// server that they name must be this one.
+#[test]
+fn sites_and_users_have_defaults() {
+    let settings = "nodes_are_whole = false\nkept_resources = [\"filesystems\"]\n";
+    let site = Site::on(System::stopped(), &format!("{CONFIGURATION}\n[pbs]\n{settings}"));
+    site.system.write("shell", "#!/bin/sh\necho by the shell\nexec sh \"$@\"\n");
+    site.ok("chmod 755 shell");
+    site.ok("echo 'sleep 600' | qsub -l nodes=1 -l filesystems=home");
+    // The node is not the job's alone.
+    site.ok("echo 'sleep 600' | qsub -l nodes=node1");
+    site.ok("echo 'sleep 600' | qsub -l nodes=node1");
+    site.system.wait_until("all run", || site.ok("qselect -s R").lines().count() == 3);
+    assert!(site.ok("qstat -f 1").contains("Resource_List.filesystems = home"));
+    let line = "echo 'echo of the script' | PBS_SHELL=$PWD/shell PBS_QSUB_ARGS='-N named -q short' qsub -W block=true";
+    assert_eq!(site.ok(line), "4.alpha\n");
+    assert_eq!(site.system.read("named.o4"), "by the shell\nof the script\n");
+    assert!(site.ok("qstat -xf 4").contains("queue = short"));
+    assert!(site.ok("PBS_DEFAULT=alpha:15001 qstat 1").contains("1.alpha"));
+    let (status, error) = site.fails("PBS_DEFAULT=beta qstat");
+    assert_eq!((status, error.as_str()), (153, "qstat: PBS_DEFAULT: Unknown Host beta\n"));
+}
+
+/// PBS-Q-08, PBS-Q-10: `qsub` asks for what server and queue have as defaults, where a job asks for nothing itself.
+#[test]
+fn jobs_have_the_defaults_of_server_and_queue() {
+    let site = site();
+    site.ok("qmgr -c 'set server resources_default.nodes = 1, resources_default.walltime = 1:00:00'");
+    site.ok("qmgr -c 'set queue workq resources_default.mem = 1gb, resources_default.walltime = 0:20:00'");
+    site.ok("echo true | qsub -h");
+    site.ok("echo true | qsub -h -q short");
+    site.ok("echo true | qsub -h -l walltime=60,ncpus=2");
+    let asked = |job: &str| -> Vec<String> {
+        let full = site.ok(&format!("qstat -f {job}"));
+        let lines = full.lines().filter_map(|line| line.trim().strip_prefix("Resource_List."));
+        lines.map(str::to_owned).collect()
+    };
+    let has = |job: &str, lines: &[&str]| {
+        let asked = asked(job);
+        assert!(lines.iter().all(|line| asked.iter().any(|asked| asked == line)), "{job}: {asked:?}");
+        asked
+    };
+    has("1", &["nodes = 1", "mem = 1gb", "walltime = 00:20:00"]);
+    has("2", &["nodes = 1", "walltime = 01:00:00"]);
+    let third = has("3", &["ncpus = 2", "mem = 1gb", "walltime = 00:01:00"]);
+    assert!(!third.iter().any(|line| line.starts_with("nodes = ")), "{third:?}");
+    let printed = site.ok("qmgr -c 'print server'");
+    for line in ["set server resources_default.nodes = 1\n", "set queue workq resources_default.mem = 1gb\n"] {
+        assert!(printed.contains(line), "{printed}");
+    }
 }
 
 /// A site that imitates TORQUE has its names, and a server's name of its own.

@@ -59,6 +59,9 @@ fn files_are_put_in_force_together_or_not_at_all() {
     let site = site(&[("sched_config", "by_queue: maybe\n"), ("holidays", "YEAR 1998\nweekday 0400 2460\n")]);
     let name = |site: &Site| policy(site)["name"].as_str().unwrap_or_default().to_owned();
     site.system.wait_until("nothing is in force", || name(&site) == "none (2 errors)");
+    assert!(site.ok("qstat -Bf").contains("comment = policy: none (2 errors)\n"));
+    let row = site.ok("qstat -B");
+    assert!(row.contains(" Active     policy: none (2 errors)\n"), "{row}");
     let job = site.ok("echo true | qsub");
     let waits = || site.system.ok(&["jobs", "--json"]);
     site.system.wait_until("the job waits for a policy", || waits().contains("the policy files of PBS have 2 errors"));
@@ -69,6 +72,7 @@ fn files_are_put_in_force_together_or_not_at_all() {
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
     reload(&site, "by_queue: true\n");
     site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    assert!(!site.ok("qstat -Bf").contains("policy"));
     let vain = "queue `fast`: `makes_way` has no effect under a policy of PBS";
     site.system.wait_until("what has no effect is told", || site.system.log().contains(vain));
     // PBS-T-05: once a day.
@@ -200,8 +204,35 @@ fn cycles_are_on_record() {
     assert!(reasons.contains("SCH_SCHEDULE_CMD"), "{reasons}");
     site.ok("echo sleep 600 | qsub -l ncpus=1");
     site.system.wait_until("the third is started", || cycles().iter().any(|cycle| cycle["started"] == 1));
+    // The cycle after it starts nothing and has nothing to say, so it leaves only its number (PBS-C-02).
+    site.ok("echo sleep 600 | qsub -l ncpus=1");
+    let of_single_starts = || cycles().into_iter().filter(|cycle| cycle["started"] == 1).collect::<Vec<_>>();
+    site.system.wait_until("the fourth is started", || of_single_starts().len() == 2);
+    let singles = of_single_starts();
+    let [third, fourth] = [&singles[0], &singles[1]].map(|cycle| cycle["number"].as_u64().expect("a number"));
+    let was_quiet = fourth >= third + 2;
+    assert!(was_quiet || singles[1]["reasons"].to_string().contains("SCH_SCHEDULE_RECYC"), "{singles:?}");
+    assert!(cycles().iter().all(|cycle| cycle["started"] != 0 || cycle["reasons"] != serde_json::json!(["SCH_SCHEDULE_RECYC"])));
     let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+/// PBS-C-11: a cycle tells that it is not prime time, although no option depends on that, and that it is dedicated time.
+#[test]
+fn cycles_tell_their_hours() {
+    let holidays = "YEAR 2026\nweekday none all\nsaturday none all\nsunday none all\n";
+    let dedicated = "01/01/2020 00:00 12/31/2199 00:00\n";
+    let files = [("sched_config", "dedicated_prefix: fast\n"), ("holidays", holidays), ("dedicated_time", dedicated)];
+    let site = site(&files);
+    site.system.wait_until("the files are in force", || policy(&site)["name"] == "PBS fifo");
+    site.ok("echo true | qsub -q fast -l walltime=1:00");
+    let is_started = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let cycle = &event["data"]["cycle"];
+        cycle["started"] == 1 && cycle["is_prime"] == false && cycle["is_dedicated"] == true
+    };
+    let cycles = || site.system.ok(&["events", "--kind", "plan.made", "--json"]);
+    site.system.wait_until("the cycle is on record", || cycles().lines().any(is_started));
 }
 
 /// PBS-FS-09: what users have used is published again and again, and after a crash it is what it was before.
@@ -224,7 +255,7 @@ fn usage_is_published() {
     site.system.wait_until("what root has used is published", || of_root(&site).is_some_and(|usage| usage > 1));
     let before = of_root(&site);
     let count = snapshots(&site).len();
-    site.system.wait_until("it is published again", || snapshots(&site).len() > count);
+    site.system.wait_until("it is published again and again", || snapshots(&site).len() > count + 2);
     site.system.signal(Signal::SIGKILL);
     site.system.stop();
     let config = site.system.path("site.toml").display().to_string();

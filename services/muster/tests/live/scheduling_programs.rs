@@ -54,7 +54,7 @@ fn with_program(policy: &str, files: &[(&str, &str)], more: &str) -> System {
 }
 
 const SEE: &str = r#"sched_main() {
-  Server s; Set Que qs; Que q; Set CNode ns; CNode n;
+  Server s; Set Que qs; Que q; Set CNode ns; CNode n; Set Job js; Job j;
   s = AllServersLocalHostGet();
   print(ServerMaxRunJobsGet(s));
   print(ServerMaxRunJobsPerUserGet(s));
@@ -66,10 +66,13 @@ const SEE: &str = r#"sched_main() {
   }
   ns = AllNodesGet();
   foreach(n in ns) { print(CNodeVendorGet(n)); }
+  js = ServerJobsGet(s);
+  foreach(j in js) { print(JobStringResReqGet(j, "nodes")); print(JobEffectiveGroupNameGet(j)); }
 }
 "#;
 
-/// PBS-X-09, PBS-X-12: a program sees limits and resources of server and queues as `qmgr` has set them, and what its
+/// PBS-X-09, PBS-X-12: a program sees limits and resources of server and queues as `qmgr` has set them, the nodes that a job asks
+/// for and its group, and what its
 /// configuration maps to what nodes say of themselves. A configuration with mistakes leaves the old one in force.
 #[test]
 fn a_program_sees_the_real_server_queues_and_nodes() {
@@ -89,13 +92,15 @@ fn a_program_sees_the_real_server_queues_and_nodes() {
     site.ok("qmgr -c 'set server resources_available.mem = 4104kb'");
     site.ok("qmgr -c 'set queue night max_group_run = 4105, resources_available.ncpus = 4106'");
     site.ok("qmgr -c 'set node node1 resources_available.maker = acme4107'");
+    site.ok("qsub -h -l nodes=2:ppn=3 -- true");
+    let group = site.ok("id -gn").trim().to_owned();
     // Anything that happens brings a cycle.
     let cycle = || {
         let job = site.system.submit(&["--hold", "--", "true"]);
         site.system.ok(&["job", "cancel", &job]);
     };
     cycle();
-    for seen in ["4101", "4102", "4103", "4104kb", "4105", "4106", "acme4107"] {
+    for seen in ["4101", "4102", "4103", "4104kb", "4105", "4106", "acme4107", "2:ppn=3", group.as_str()] {
         site.system.wait_until(seen, || site.system.log().contains(&format!("scheduling program: {seen}")));
     }
     site.system.write("sched_conf", "$node * CNodeVendorsGet maker\n");

@@ -1,7 +1,7 @@
 //! Limits and resources of the server and its queues as `qmgr` has set them, in the shape that scheduling programs are shown
 //! (PBS-X-09).
 
-use muster_pbs::qmgr::{amount, limits_of, limits_of_jobs};
+use muster_pbs::qmgr::{DEFAULTS, amount, limits_of, limits_of_jobs};
 use muster_pbs_plan::{
     resources::{Resources, Value},
     state_file::{Attributes, QueueState},
@@ -18,6 +18,7 @@ pub(super) fn of_server(settings: &ClusterSettings) -> Attributes {
         max_group_run: kept.count("max_group_run"),
         resources_available: kept.resources("resources_available"),
         resources_max: kept.resources("resources_max"),
+        resources_default: kept.resources(DEFAULTS),
         ..Attributes::default()
     }
 }
@@ -33,14 +34,17 @@ pub(super) fn of_queue(spec: &QueueSpec) -> QueueState {
     if let Some(seconds) = spec.max_walltime_seconds {
         resources_max.0.entry("walltime".to_owned()).or_insert(Value::Number(seconds));
     }
-    let walltime = spec.default_walltime_seconds.map(|seconds| ("walltime".to_owned(), Value::Number(seconds)));
+    let mut resources_default = kept.resources(DEFAULTS);
+    if let Some(seconds) = spec.default_walltime_seconds {
+        resources_default.0.insert("walltime".to_owned(), Value::Number(seconds));
+    }
     QueueState {
         max_running: spec.max_running_jobs.map(Into::into).or_else(|| kept.count("max_running")),
         max_user_run: spec.max_running_jobs_per_user.map(Into::into).or_else(|| kept.count("max_user_run")),
         max_group_run: kept.count("max_group_run"),
         resources_available: kept.resources("resources_available"),
         resources_max,
-        resources_default: Resources(walltime.into_iter().collect()),
+        resources_default,
         ..QueueState::default()
     }
 }
@@ -68,11 +72,10 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What cannot be read is no limit: `qmgr` accepts none such.
+/// A value that is no amount is a text, such as that of `nodes`.
 fn set(resources: &mut Resources, resource: &str, value: &str) {
-    if let Some(amount) = amount(resource, value) {
-        resources.0.insert(resource.to_owned(), Value::Number(amount));
-    }
+    let value = amount(resource, value).map_or_else(|| Value::Text(value.to_owned()), Value::Number);
+    resources.0.insert(resource.to_owned(), value);
 }
 
 #[cfg(test)]
@@ -91,12 +94,14 @@ mod tests {
             ("resources_available.ncpus", "64"),
             ("resources_available.mem", "2gb"),
             ("resources_max.cput", "1:00:00"),
+            ("resources_default.mem", "1gb"),
         ]);
         let server = of_server(&ClusterSettings { attributes: set, ..ClusterSettings::default() });
         assert_eq!((server.max_running, server.max_user_run, server.max_group_run), (Some(7), None, Some(3)));
         assert_eq!(server.resources_available.number("ncpus"), Some(64));
         assert_eq!(server.resources_available.number("mem"), Some(2 << 20));
         assert_eq!(server.resources_max.number("cput"), Some(3600));
+        assert_eq!(server.resources_default.number("mem"), Some(1 << 20));
         assert_eq!(of_server(&ClusterSettings::default()), Attributes::default());
         let queue = of_queue(&QueueSpec {
             max_running_jobs: Some(5),

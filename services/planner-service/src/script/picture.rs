@@ -16,7 +16,12 @@ use muster_pbs_plan::{
 };
 use muster_pbs_policy::values::Decimal;
 use muster_pbs_script::state_site::moment;
-use muster_schemas::{Timestamp, copies::FileCopy, job::WaitReason, resources::PropertyValue};
+use muster_schemas::{
+    Timestamp,
+    copies::FileCopy,
+    job::WaitReason,
+    resources::{Count, Level, LevelCount, NodeFilter, PropertyValue, Request, Sharing},
+};
 use std::collections::BTreeSet;
 
 /// What there is. Jobs are in the order of arrival.
@@ -117,6 +122,7 @@ fn job_at(state: &State, job: &Job, now: Timestamp) -> JobState {
         substate: substate(job).map(str::to_owned),
         stagein: job.file_copies().and_then(|copies| files(&copies.before)),
         stageout: job.file_copies().and_then(|copies| files(&copies.after)),
+        comment: comment(job),
         ..JobState::default()
     }
 }
@@ -141,6 +147,14 @@ fn letter(state: &State, job: &Job) -> Letter {
             Some(_) => Letter::W,
         },
     }
+}
+
+/// What the program has said about a job that waits, or else why it waits.
+fn comment(job: &Job) -> Option<String> {
+    Some(match job.planner_reason.as_deref()? {
+        WaitReason::ExternalPlanner(text) => text.clone(),
+        reason => reason.to_string(),
+    })
 }
 
 /// How far the files of a job are (PBS-G-05).
@@ -188,5 +202,60 @@ fn request(state: &State, job: &Job) -> Resources {
     if let Some(seconds) = walltime {
         request.0.insert("walltime".into(), Value::Number(seconds));
     }
+    let alternatives = job.components.iter().filter_map(|component| component.shape.alternatives.first());
+    let nodes: Option<Vec<String>> = alternatives.flat_map(|alternative| &alternative.requests).map(nodes_of).collect();
+    if let Some(nodes) = nodes.filter(|nodes| !nodes.is_empty()) {
+        request.0.insert("nodes".into(), Value::Text(nodes.join("+")));
+    }
     request
+}
+
+/// A request for nodes as `-l nodes` has it: their number or names, the processors of each unless the job has whole nodes, and
+/// their properties. `None` for a request that does not count nodes.
+fn nodes_of(request: &Request) -> Option<String> {
+    let [LevelCount { level: Level::Node, count: Count::Range { min, .. } }] = request.path.as_slice() else {
+        return None;
+    };
+    let processors = request.tasks_per_node.filter(|_| request.sharing != Sharing::WholeNodes);
+    let mut more = processors.map(|count| format!(":ppn={count}")).unwrap_or_default();
+    let properties = match &request.filter {
+        None => &[][..],
+        Some(NodeFilter::All(all)) => all,
+        Some(one) => std::slice::from_ref(one),
+    };
+    for property in properties {
+        if let NodeFilter::Has(name) = property {
+            more.push(':');
+            more.push_str(name);
+        }
+    }
+    let heads = match request.nodes.is_empty() {
+        true => vec![min.to_string()],
+        false => request.nodes.clone(),
+    };
+    Some(heads.iter().map(|head| format!("{head}{more}")).collect::<Vec<_>>().join("+"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PBS-X-09
+    #[test]
+    fn requests_for_nodes_are_shown_in_their_words() {
+        let nodes = |count| Request {
+            path: vec![LevelCount { level: Level::Node, count: Count::exactly(count) }],
+            tasks_per_node: Some(2),
+            ..Request::default()
+        };
+        let has = |name: &str| NodeFilter::Has(name.into());
+        let shown = |request: Request| nodes_of(&request);
+        assert_eq!(shown(nodes(3)).as_deref(), Some("3:ppn=2"));
+        assert_eq!(shown(Request { sharing: Sharing::WholeNodes, ..nodes(3) }).as_deref(), Some("3"));
+        let big = Request { filter: Some(NodeFilter::All(vec![has("big"), has("fast")])), ..nodes(1) };
+        assert_eq!(shown(big).as_deref(), Some("1:ppn=2:big:fast"));
+        let named = Request { nodes: vec!["n1".into(), "n7".into()], filter: Some(has("big")), ..nodes(2) };
+        assert_eq!(shown(named).as_deref(), Some("n1:ppn=2:big+n7:ppn=2:big"));
+        assert_eq!(shown(Request { tasks: Some(4), ..Request::default() }), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! The cluster as a scheduling program sees it during a cycle.
 
 use super::message::{Asked, Done, FromScript, Seen};
-use muster_pbs_plan::state_file::StateFile;
+use muster_pbs_plan::state_file::{JobState, StateFile};
 use muster_pbs_script::{
     action::{Accepted, Action, Answer, Change, Code, Refusal},
     site::Site,
@@ -76,7 +76,15 @@ impl LiveSite {
         let job = action.job().map(str::to_owned);
         let seen = self.ask.act(action, Vec::new())?.seen;
         match (seen, job) {
-            (Seen::Job(now), Some(job)) => self.picture.note_job(&job, Some(*now)),
+            (Seen::Job(now), Some(job)) => {
+                // Its group has been looked up, and its comment may have been made in this cycle.
+                let known = self.picture.state().jobs.iter().find(|known| known.id == now.id);
+                let (group, comment) =
+                    known.map(|known| (known.group.clone(), known.comment.clone())).unwrap_or_default();
+                let now =
+                    JobState { group: group.or(now.group.clone()), comment: comment.or(now.comment.clone()), ..*now };
+                self.picture.note_job(&job, Some(now));
+            }
             (Seen::NoJob, Some(job)) => self.picture.note_job(&job, None),
             (Seen::Queue(now), _) => self.picture.note_queue(*now),
             _ => {}

@@ -3,10 +3,10 @@
 #![allow(dead_code, reason = "each test program uses its part of this")]
 
 use muster_bus::{LocalBus, Message, Request, SharedBus};
-use muster_domain::{State, decide};
+use muster_domain::{State, decide, runs::Part};
 use muster_planner_service::{Config, Reload};
 use muster_schemas::{
-    CommandId, JobId, Sequence, Timestamp,
+    CommandId, JobId, PartId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Refusal, Reply},
     event::{Actor, Commit, EndCause, Event, NodeExit, Owner, Record, TraceContext},
@@ -107,15 +107,26 @@ impl Ledger {
         }
     }
 
+    /// The nodes of a job report that it is under way.
+    pub async fn report_started(&mut self, job: JobId) {
+        for (name, part) in self.parts(job) {
+            self.command(&Actor::Executor(name), Command::NodeStarted { part }).await;
+        }
+    }
+
     /// Ends the run of a running job.
     pub async fn end(&mut self, job: JobId) {
-        let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
-        let run = self.state.run(run).expect("it runs");
-        let parts: Vec<_> = run.parts.iter().map(|part| (part.node, self.state.part_id(run, part))).collect();
-        for (node, part) in parts {
-            let name = self.state.node_name(node).into_owned();
+        for (name, part) in self.parts(job) {
             self.command(&Actor::Executor(name), Command::NodeEnded { part, exit: exit() }).await;
         }
+    }
+
+    /// The parts of the run of a job, with the names of their nodes.
+    fn parts(&self, job: JobId) -> Vec<(String, PartId)> {
+        let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
+        let run = self.state.run(run).expect("it runs");
+        let named = |part: &Part| (self.state.node_name(part.node).into_owned(), self.state.part_id(run, part));
+        run.parts.iter().map(named).collect()
     }
 
     /// Answers queries and other commands until the planner asks for a plan to be committed.

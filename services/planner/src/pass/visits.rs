@@ -21,7 +21,8 @@ use balance::Balance;
 use lanes::Lane;
 use muster_schemas::{
     JobId, Timestamp,
-    policy::{FairShare, OnRefusal, ShareTable, Turns, Visit},
+    job::WaitReason,
+    policy::{FairShare, OnRefusal, ShareTable, Turns, Visit, routes::JobStanding},
     shares::{Shares, Standing},
 };
 use std::{
@@ -33,6 +34,9 @@ use std::{
 const MOST_SHORTAGES: usize = 32;
 /// What the others lack.
 const SOME_RESOURCES: &str = "what it asks for";
+
+/// What the reasons of privileged jobs say of them.
+const PRIVILEGED: &str = "a special job";
 
 /// The progress of a cycle by turns.
 struct Visits<'t> {
@@ -269,13 +273,27 @@ impl Engine {
         }
     }
 
+    /// The reason of a refusal as the history has it. That of a privileged job tells that it is one (PBS-P-06).
+    fn reason_of(&self, entry: &Entry, refusal: &Refusal) -> WaitReason {
+        let routes = self.policy.turns.as_ref().and_then(|turns| turns.routes.as_ref());
+        let queue = lead_queue(&self.classes.get(entry.class).demand);
+        let source = routes.and_then(|routes| routes.sources.iter().find(|source| source.queue == queue));
+        let marked = |text: String| format!("{text} ({PRIVILEGED})");
+        match refusal.reason() {
+            reason if source.is_none_or(|source| source.standing != JobStanding::Privileged) => reason,
+            WaitReason::Resources(text) => WaitReason::Resources(marked(text)),
+            WaitReason::Limit(text) => WaitReason::Limit(marked(text)),
+            reason => reason,
+        }
+    }
+
     /// Records why a job does not start.
     fn refuse(&self, cycle: &mut Cycle, place: Place, refusal: Refusal) {
         let Some(entry) = self.queue.get(place) else { return };
         let id = entry.id;
         let is_known = matches!(refusal, Refusal::QueueStopped);
         if self.tells_reasons && !is_known {
-            let reason = refusal.reason();
+            let reason = self.reason_of(entry, &refusal);
             let known = entry.known_reason.as_deref();
             // What it lacks is not always found out; what is known about it then stands.
             let says_less = refusal == Refusal::NoRoom(SOME_RESOURCES) && known.is_some_and(is_lack);

@@ -10,7 +10,8 @@ use muster_schemas::{
     policy::{
         OrderKey, OtherHours, Period, Policy, TurnRules, Turns, Visit,
         routes::{
-            EarlyEnd, HourRules, LoadBand, LoadPercent, Machine, Owners, Reservations, Routes, SizePart, Source, Target,
+            EarlyEnd, HourRules, JobStanding, LoadBand, LoadPercent, Machine, Owners, Reservations, Routes, SizePart,
+            Source, Target,
         },
     },
     resources::IndexSet,
@@ -75,6 +76,28 @@ fn a_start_has_its_queue() {
     world.end(short);
     assert_eq!(world.settle(), [endless]);
     assert_eq!(queue(&world, endless), "large");
+}
+
+/// PBS-P-06: the reason of a job that is special says so.
+#[test]
+fn special_jobs_are_marked() {
+    let mut world = cluster(Routes::default());
+    let reason_of_second = |world: &mut World| {
+        let [first, second] = [world.submit(tasks(4)), world.submit(tasks(4))];
+        assert_eq!(world.settle(), [first]);
+        let reason = world.reason(second).expect("it waits").to_string();
+        world.end(first);
+        assert_eq!(world.settle(), [second]);
+        world.end(second);
+        reason
+    };
+    let usual = reason_of_second(&mut world);
+    let mut policy = Policy::clone(world.state().policy());
+    let routes = policy.turns.as_mut().and_then(|turns| turns.routes.as_mut()).expect("it has routes");
+    routes.sources[0].standing = JobStanding::Privileged;
+    world.set_policy(policy);
+    let special = reason_of_second(&mut world);
+    assert_eq!(special, format!("{usual} (a special job)"));
 }
 
 /// The tasks of an array go to queues one by one.

@@ -111,6 +111,22 @@ fn what_jobs_ask_for_is_limited_by_name() {
     assert_eq!(world.settle(), [two]);
 }
 
+/// PBS-Q-07: a job that an operator has started counts for limits like any other.
+#[test]
+fn starts_by_hand_count() {
+    let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(1), ..Limit::default() };
+    let mut world = cluster(Policy { limits: vec![of_user], ..policy(TurnRules::default()) });
+    let (first, second) = (world.submit(tasks(1)), world.submit(tasks(1)));
+    let starts = world.plan().plan.starts;
+    assert_eq!(starts.iter().map(|start| start.job).collect::<Vec<_>>(), [first]);
+    let run = Command::RunJob { job: second, placement: starts[0].placement.clone() };
+    world.command(&Actor::Ledger, run).expect("it fits");
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(first), Some(WaitReason::Limit("1 running jobs of ada".into())));
+    world.end(second);
+    assert_eq!(world.settle(), [first]);
+}
+
 /// PBS-F-14, PBS-T-08: order and rules change with the hours, and the planner plans again at that moment.
 #[test]
 fn other_hours_have_another_order() {
@@ -150,10 +166,12 @@ fn windows_belong_to_their_queues() {
     let crosses = world.submit(walltime(5000, tasks(1)));
     let of_window = world.submit(in_queue("own", walltime(100, tasks(1))));
     assert_eq!(world.settle(), [runs_on]);
+    assert_eq!(world.plan().next_wake, Some(from));
     assert!(matches!(world.reason(crosses), Some(WaitReason::Resources(_))));
     assert!(matches!(world.reason(of_window), Some(WaitReason::Resources(_))));
     world.pass(1000, runs_on);
     assert_eq!(world.settle(), [of_window]);
+    assert_eq!(world.plan().next_wake, Some(until));
     world.pass(1000, runs_on);
     assert_eq!(world.settle(), [crosses]);
     assert!(world.state().job(runs_on).is_some_and(|job| job.run().is_some()), "it is left alone");

@@ -146,7 +146,63 @@ fn over_allocation(folder: &Path) -> Result<Vec<u32>, Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
+    use muster_pbs_policy::{
+        check::check,
+        engine::{Limits, Range},
+        lines::Source,
+        preset::Preset,
+        routes::Host,
+    };
     use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    /// PBS-P-03, PBS-P-14: the program is asked about each host with queues and about the system, and what it has said is kept for
+    /// `DEDICATED_TIME_CACHE_SECS`.
+    #[test]
+    fn answers_are_kept_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, said) = (folder.path().join("outages"), folder.path().join("asked"));
+        fs::write(folder.path().join(CONFIG_FILE), "").unwrap();
+        fs::write(&said, "").unwrap();
+        fs::write(&program, format!("#!/bin/sh\necho \"$1\" >> {}\n", said.display())).unwrap();
+        let modes = [(folder.path(), 0o755), (said.as_path(), 0o666), (program.as_path(), 0o755)];
+        for (path, mode) in modes {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut facts = Facts::of_folder(folder.path());
+        let mut asked_after = |cache: &str| {
+            let text = format!(
+                "SUBMIT_QUEUE submit\nBATCH_QUEUES batch@alpha.site,large@beta\nSYSTEM_NAME Cluster\n\
+                 ENFORCE_DEDICATED_TIME true\nDEDICATED_TIME_COMMAND {}\nDEDICATED_TIME_CACHE_SECS {cache}\n",
+                program.display()
+            );
+            let sources = [Source::new("config", &text), Source::new("holidays", "YEAR 2026\n")];
+            let checked = check(&sources, Some(Preset::SgiOrigin));
+            let config = checked.policy.unwrap_or_else(|| panic!("{:?}", checked.errors)).preset.unwrap();
+            let mut site = site();
+            assert_eq!(facts.ask(&config, &mut site), Vec::<String>::new());
+            assert_eq!(site.outages.keys().collect::<Vec<_>>(), ["alpha", "beta", "cluster"]);
+            fs::read_to_string(&said).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(asked_after("300"), ["alpha", "beta", "cluster"]);
+        assert_eq!(asked_after("300").len(), 3, "the answers are fresh");
+        assert_eq!(asked_after("0").len(), 6);
+    }
+
+    fn site() -> Site {
+        let now = Timestamp::UNIX_EPOCH;
+        let host = |name: &str| (name.to_owned(), Host { processors: 4, ..Host::default() });
+        Site {
+            server: Limits::default(),
+            queues: Vec::new(),
+            hosts: ["alpha", "beta", "unused"].map(host).into(),
+            whole_nodes: None,
+            outages: BTreeMap::new(),
+            over_allocation: Vec::new(),
+            now,
+            range: Range { from: now, until: now + 24.hours(), zone: TimeZone::UTC },
+        }
+    }
 
     /// PBS-P-14: no program is asked that others can change, or that others can name.
     #[test]

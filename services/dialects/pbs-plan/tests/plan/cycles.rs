@@ -1,6 +1,6 @@
 //! Rules of a cycle that the worked examples leave out.
 
-use crate::support::{config, dry, file, job, lines, queue, tables};
+use crate::support::{DEDICATED_TIME, config, dry, file, job, lines, queue, tables};
 
 const NOW: &str = r#""now": "1998-03-10T10:00:00", "tz": "UTC""#;
 
@@ -304,4 +304,66 @@ fn equal_queues_come_as_they_were_created() {
     let queues = ["second", "first", "third"].map(|name| queue(name, ""));
     let jobs = [("j1", "first"), ("j2", "third"), ("j3", "second")].map(|(id, queue)| job(id, queue, "ann", "", &[]));
     assert_eq!(lines(&config(""), &file(NOW, &queues, &jobs)), "j3 START, j1 START, j2 START");
+}
+
+/// PBS-F-09: jobs in dedicated queues never starve.
+#[test]
+fn dedicated_queues_never_starve() {
+    let jobs = [
+        job("d1", "ded1", "ann", r#""qtime": "1998-05-01T00:00:00","#, &[("ncpus", "9"), ("walltime", "0:10:00")]),
+        job("d2", "ded1", "ann", r#""qtime": "1998-05-15T05:59:00","#, &[("ncpus", "1"), ("walltime", "0:10:00")]),
+    ];
+    let members = r#""now": "1998-05-15T06:00:00", "tz": "UTC", "server": {"resources_available": {"ncpus": 4}}"#;
+    let tables =
+        tables(&[("sched_config", "sort_by: no_sort\nhelp_starving_jobs: true\n"), ("dedicated_time", DEDICATED_TIME)]);
+    assert_eq!(lines(&tables, &file(members, &[queue("ded1", "")], &jobs)), "d1 SERVER_RESOURCE:ncpus, d2 START");
+}
+
+/// PBS-F-10: starving jobs go ahead of queues and sorts, by time and then number; when none is left planning continues.
+#[test]
+fn planning_goes_on_behind_starving_jobs() {
+    let queued = |ago: i64| format!(r#""qtime": {},"#, 1_000_000_000 - ago);
+    let of = |id, queue, ago, cput| job(id, queue, "ann", &queued(ago), &[("ncpus", "1"), ("cput", cput)]);
+    let jobs = [
+        of("late", "work", 200, "9"),
+        of("short", "work", 200, "1"),
+        of("high", "high", 10, "5"),
+        of("new", "work", 5, "2"),
+    ];
+    let queues = [queue("work", ""), queue("high", r#""priority": 9,"#)];
+    let text = "help_starving_jobs: true\nmax_starve: 100\n";
+    let state = file(r#""now": 1000000000, "server": {"resources_available": {"ncpus": 8}}"#, &queues, &jobs);
+    assert_eq!(lines(&config(text), &state), "late START, short START, high START, new START");
+}
+
+/// PBS-F-11: nor does one that a window refuses drain the system.
+#[test]
+fn starving_jobs_that_a_window_refuses() {
+    let jobs = [
+        job("j1", "work", "ann", r#""qtime": "1998-03-01T10:00:00","#, &[("walltime", "200:00:00")]),
+        job("j2", "work", "bob", r#""qtime": "1998-03-10T09:59:30","#, &[("walltime", "0:01:00")]),
+    ];
+    let plan = |more: &str| {
+        let text = format!("help_starving_jobs: true\nmax_starve: 100\n{more}");
+        let tables = tables(&[("sched_config", &text), ("dedicated_time", "03/11/1998 10:00 03/12/1998 10:00\n")]);
+        lines(&tables, &file(NOW, &[queue("work", "")], &jobs))
+    };
+    assert_eq!(plan(""), "j1 CROSSES_DEDICATED, j2 STARVING_DRAIN");
+    assert_eq!(plan("muster_starving_blocks: resources\n"), "j1 CROSSES_DEDICATED, j2 START");
+}
+
+/// PBS-Q-04: nodect is tested by default. PBS-Q-10: by a default every job is placed on whole nodes.
+#[test]
+fn nodes_are_counted_and_given_by_default() {
+    let jobs = [job("j1", "work", "ann", "", &[("nodect", "3")]), job("j2", "work", "ann", "", &[("nodect", "2")])];
+    let state = file(&format!(r#"{NOW}, "server": {{"resources_max": {{"nodect": 4}}}}"#), &[queue("work", "")], &jobs);
+    assert_eq!(lines(&config("sort_by: no_sort\n"), &state), "j1 START, j2 SERVER_RESOURCE:nodect");
+    let jobs = ["j1", "j2", "j3"].map(|id| job(id, "work", "ann", "", &[]));
+    let members = format!(
+        r#"{NOW}, "server": {{"resources_default": {{"nodes": "1", "nodect": 1}}}}, "nodes": [{{"name": "n1"}}, {{"name": "n2"}}]"#
+    );
+    assert_eq!(
+        lines(&config(""), &file(&members, &[queue("work", "")], &jobs)),
+        "j1 n1 START, j2 n2 START, j3 NO_NODES"
+    );
 }

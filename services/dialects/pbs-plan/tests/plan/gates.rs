@@ -50,7 +50,7 @@ fn what_is_too_large_is_rejected() {
 }
 
 /// PBS-P-05, PBS-P-06: special jobs are not rejected; one that is larger than every queue finds none. A stopped queue
-/// takes none.
+/// takes none, and neither does a disabled one.
 #[test]
 fn without_a_queue_a_job_waits() {
     let special = submitted("vast", "", "34", "0:10:00").replace("\"submit\"", "\"special\"");
@@ -61,6 +61,9 @@ fn without_a_queue_a_job_waits() {
     let jobs = [submitted("one", "", "2", "0:10:00"), job("lost", "other", "ann", "", &[])];
     let state = file(&format!(r#""now": {NOON}, "tz": "UTC""#), &queues, &jobs);
     assert_eq!(lines(&tables, &state), "one NO_QUEUE_FITS, - lost QUEUE_IGNORED");
+    let queues = [queue("submit", ""), queue("batch", r#""enabled": false,"#)];
+    let state = file(&format!(r#""now": {NOON}, "tz": "UTC""#), &queues, &[submitted("one", "", "2", "0:10:00")]);
+    assert_eq!(lines(&tables, &state), "one NO_QUEUE_FITS");
 }
 
 /// PBS-P-10: the part of a job in prime time is limited; special jobs are exempt.
@@ -310,4 +313,21 @@ fn jobs_get_nodes_by_their_numbers() {
     let unknown = running("r1", "batch", "4", "1:00:00");
     let both = "three START -> batch, two START -> batch";
     assert_eq!(sgi(config, declared, "", &jobs(unknown)), both, "nobody knows which nodes r1 has");
+}
+
+/// PBS-P-06: special jobs skip the drain, and neither the limit of users nor outages. PBS-P-14: the outage of a host. PBS-P-03: MAX_DEDICATED_JOBS.
+#[test]
+fn what_special_jobs_skip_and_what_not() {
+    let special = || [submitted("s", "", "2", "5:00:00").replace("\"submit\"", "\"special\"")];
+    assert_eq!(
+        sgi(&format!("{DAY}NONPRIME_DRAIN_SYS true\nBACKFILL_MODE none\n"), "", "", &special()),
+        "s START -> batch"
+    );
+    assert_eq!(sgi("MAX_USER_RUN_JOBS 0\n", "", "", &special()), "s SERVER_USER_LIMIT");
+    let outages = "ENFORCE_DEDICATED_TIME true\nDEDICATED_TIME_COMMAND /outages\nBACKFILL_MODE none\n";
+    let of_host =
+        format!(r#"{}, "outages": {{"origin1": "origin1 03/10/2026 11:00-13:00 03/10/2026 disks"}}"#, host(""));
+    assert_eq!(sgi(outages, &of_host, "", &special()), "s DEDICATED_TIME");
+    let ded = ["d1", "d2"].map(|id| job(id, "ded", "ann", "", &[("walltime", "0:10:00")]));
+    assert_eq!(sgi(&format!("{outages}MAX_DEDICATED_JOBS 1\n"), &of_host, "", &ded), "d1 START, d2 QUEUE_JOB_LIMIT");
 }

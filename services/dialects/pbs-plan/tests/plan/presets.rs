@@ -287,3 +287,44 @@ fn the_state_names_the_preset() {
     assert_eq!(of("fifo"), Ok(None));
     assert!(of("basl:x").expect_err("no preset").starts_with("server.scheduler_policy: expected fifo, sgi_origin"));
 }
+
+/// PBS-P-19: interactive jobs first in prime time, last otherwise, whatever their size.
+#[test]
+fn interactive_jobs_have_their_place_in_all_hours() {
+    let names: Vec<String> = (1..=16).map(|number| format!(r#"{{"name": "n{number}"}}"#)).collect();
+    let of = |id, nodes, walltime, is: bool| {
+        job(id, "submit", "ann", &format!(r#""interactive": {is},"#), &[("nodes", nodes), ("walltime", walltime)])
+    };
+    let jobs = [
+        of("i1", "2", "0:20:00", true),
+        of("b1", "3", "1:00:00", false),
+        of("i2", "6", "0:20:00", true),
+        of("b2", "5", "3:00:00", false),
+    ];
+    let members = format!(r#""now": {EVENING}, "tz": "UTC", "nodes": [{}]"#, names.join(", "));
+    let state = file(&members, &[queue("submit", ""), queue("batch", "")], &jobs);
+    assert_eq!(order(&sp(""), &state), "b2 b1 i2 i1");
+    let day = "SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nENFORCE_PRIME_TIME true\nPRIME_TIME_START 18:00:00\nPRIME_TIME_END 24:00:00\n";
+    assert_eq!(order(&preset(Preset::IbmSp, day), &state), "i2 i1 b1 b2");
+}
+
+/// PBS-P-16: a queue holds one reservation; a later job that waited long looks at the remaining queues, and the next finds none.
+#[test]
+fn a_queue_holds_one_reservation() {
+    let early = |hours: i64| format!(r#""etime": {},"#, EVENING - hours * HOUR);
+    let jobs = [
+        running("r1", "large", EVENING, &[("ncpus", "56"), ("walltime", "1:30:00")], &[]),
+        running("r2", "small", EVENING, &[("ncpus", "16"), ("walltime", "0:40:00")], &[]),
+        of_nodes("g1", "ann", &early(4), 30, "2:00:00"),
+        of_nodes("w1", "bob", &early(3), 8, "1:00:00"),
+        of_nodes("w2", "cat", &early(2), 8, "0:50:00"),
+    ];
+    let found = dry(
+        &sgi("MAX_QUEUED_TIME 1:00:00\n"),
+        &file(&format!(r#""now": {EVENING}, "tz": "UTC""#), &batch_queues(), &jobs),
+    );
+    assert_eq!(
+        found.reservations,
+        [("g1".into(), "large".into(), EVENING + 5400), ("w1".into(), "small".into(), EVENING + 2400)]
+    );
+}

@@ -102,6 +102,11 @@ while True:
     let run = Action::Run { job: "12".into(), place: None };
     assert_eq!(report.decisions, [Decision { action: run, answer: Ok(Accepted::default()) }]);
     assert_eq!((state_of(&site, "11"), state_of(&site, "12")), (State::Q, State::R));
+    let Bench { folder, scheduler } = bench;
+    scheduler.quit(now);
+    let is_told = || fs::read_to_string(folder.path().join("heard")).unwrap_or_default();
+    let is_last = |text: &String| text.lines().last() == Some(r#"{"t":"quit"}"#);
+    poll_for("the program is told to end", is_told, is_last);
 }
 
 /// PBS-X-22: the first message; by default a cycle has 180 s (PBS-C-13); mode and dedicated time are told.
@@ -126,6 +131,31 @@ fn the_program_is_told_what_it_needs() {
             ),
         ]
     );
+}
+
+/// PBS-T-07: a program that is told another zone is started again; the same zone changes nothing.
+#[test]
+fn another_zone_starts_the_program_again() {
+    if !has_python() {
+        return;
+    }
+    let text = r#"
+begin()
+while True:
+    cycle = hear()
+    if cycle["t"] == "quit": break
+    say('{"t":"end","seq":%d}' % cycle["seq"])
+"#;
+    let mut bench = program(text);
+    let mut site = site(&[]);
+    for zone in ["UTC", "Europe/Zurich", "Europe/Zurich", "no/such"] {
+        bench.scheduler.set_zone(zone, TEN);
+        assert_eq!(bench.on(Command::Cmd, TEN, &mut site).end, End::Done(None), "{zone}");
+    }
+    let heard = heard(&bench);
+    let zones: Vec<&str> = heard.iter().filter_map(|line| line.split_once(r#""tz":""#)).map(|(_, zone)| zone).collect();
+    assert_eq!(zones, [r#"UTC"}"#, r#"Europe/Zurich"}"#]);
+    assert_eq!(heard.iter().filter(|line| line.contains("quit")).count(), 1);
 }
 
 /// PBS-X-23: status has the shape of a state file, and shows what the cycle did; a refused run changes nothing.

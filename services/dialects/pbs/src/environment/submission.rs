@@ -28,8 +28,6 @@ const OF_SUBMITTER: [(&str, &str); 7] = [
 
 /// Variables that every job gets from its submitter's environment.
 const BASE: [&str; 4] = ["HOME", "LOGNAME", "SHELL", "USER"];
-/// More of them if no login sets them on the job's node.
-const BASE_WITHOUT_LOGIN: [&str; 3] = ["LANG", "PATH", "TZ"];
 
 /// What the environment of a new job depends on.
 #[derive(Clone, Debug)]
@@ -62,11 +60,7 @@ fn is_of_outer_job(name: &str) -> bool {
 /// The environment of a new job. A variable of `-v` that is not set gets a warning.
 pub fn of_submission(submitted: &Submitted<'_>, warnings: &mut Vec<String>) -> BTreeMap<String, String> {
     let Submitted { caller, rules, .. } = submitted;
-    let is_login_loaded = rules.loads_login && !submitted.all_variables;
-    let is_chosen = |name: &str| {
-        let is_base = BASE.contains(&name) || (!is_login_loaded && BASE_WITHOUT_LOGIN.contains(&name));
-        (submitted.all_variables || is_base) && !is_of_outer_job(name)
-    };
+    let is_chosen = |name: &str| (submitted.all_variables || BASE.contains(&name)) && !is_of_outer_job(name);
     let from_caller = caller.environment.iter().filter(|(name, _)| is_chosen(name)).cloned();
     let mut environment: BTreeMap<String, String> = from_caller.collect();
     for variable in submitted.variables {
@@ -99,7 +93,8 @@ pub fn of_submission(submitted: &Submitted<'_>, warnings: &mut Vec<String>) -> B
     if let Some(limits) = &submitted.limits {
         set(LIMITS, limits);
     }
-    if is_login_loaded {
+    // A job that does not take its submitter's whole environment has that of a login.
+    if !submitted.all_variables {
         set(LOADS_LOGIN, "1");
     }
     if rules.flavour == Flavour::Torque {

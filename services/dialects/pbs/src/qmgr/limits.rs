@@ -1,5 +1,5 @@
-//! Limits of the server and of queues that only a policy of PBS follows, kept as attributes of the cluster's
-//! configuration (PBS-Q-02, PBS-Q-05).
+//! Limits of the server and of queues that only a policy of PBS follows, and the defaults of requests, kept as attributes of the
+//! cluster's configuration (PBS-Q-02, PBS-Q-05, PBS-Q-08).
 
 use super::{
     command::Change,
@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     refusal::shown,
+    resources::{NodesSpec, Place, Select},
     text::is_name,
     value::{Size, parse_seconds},
 };
@@ -20,8 +21,10 @@ const OURS: &str = "pbs.";
 const CREATED: &str = "pbs.created";
 /// Limits on running jobs.
 const COUNTS: [&str; 3] = ["max_running", "max_user_run", "max_group_run"];
-/// Limits of resources: what there is, and what stands in for it.
-const OF_RESOURCES: [&str; 2] = ["resources_available", "resources_max"];
+/// Limits of resources: what there is, and what stands in for it; and the requests of jobs that make none of their own.
+const OF_RESOURCES: [&str; 3] = ["resources_available", "resources_max", DEFAULTS];
+/// The attribute with the requests of jobs that make none of their own.
+pub const DEFAULTS: &str = "resources_default";
 /// The most resources with limits of the server or of one queue.
 const MOST_RESOURCES: usize = 64;
 
@@ -60,7 +63,7 @@ pub(super) fn set(attributes: &mut Attributes, change: &Change) -> Result<bool, 
             if kept >= MOST_RESOURCES && !attributes.contains_key(&name) {
                 return Err(Problem(format!("at most {MOST_RESOURCES} limits are kept")));
             }
-            of_resource(change, resource)?
+            of_resource(change, resource, key.starts_with(DEFAULTS))?
         }
     };
     attributes.insert(name, value);
@@ -91,11 +94,20 @@ fn limit(key: &str) -> Option<Option<&str>> {
 }
 
 /// The value of a resource as it is written, if it can be read.
-fn of_resource(change: &Change, resource: &str) -> Result<String, Problem> {
+fn of_resource(change: &Change, resource: &str, is_default: bool) -> Result<String, Problem> {
     if !is_name(resource) {
         return Err(Problem(format!("`{}` is not the name of a resource", shown(resource))));
     }
     match resource {
+        "nodes" | "select" | "place" if is_default => {
+            let value = assigned(change)?;
+            let read = match resource {
+                "nodes" => NodesSpec::parse(value).map(drop),
+                "select" => Select::parse(value).map(drop),
+                _ => Place::parse(value).map(drop),
+            };
+            read.map_err(|refusal| Problem(refusal.to_string()))?;
+        }
         "cput" | "pcput" | "walltime" => drop(seconds(change)?),
         "mem" | "vmem" | "pmem" | "pvmem" | "file" => drop(bytes(change)?),
         _ => return Ok(count(change, None)?.to_string()),

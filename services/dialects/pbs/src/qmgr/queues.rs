@@ -127,7 +127,11 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
             routes::unset(queue, change);
             limits::unset(&mut queue.attributes, change);
         }
-        "resources_default.walltime" | "resources_default" => queue.default_walltime_seconds = None,
+        "resources_default.walltime" => queue.default_walltime_seconds = None,
+        limits::DEFAULTS => {
+            queue.default_walltime_seconds = None;
+            limits::unset(&mut queue.attributes, change);
+        }
         "acl_users" => queue.users.clear(),
         "acl_user_enable" if !queue.users.is_empty() => {
             return Err(Problem::unsupported(LIST_COUNTS));
@@ -146,7 +150,7 @@ fn unknown(key: &str) -> Problem {
     let attribute = key.split('.').next().unwrap_or_default();
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
-        "resources_default" => Problem::unsupported("of the resources of a queue, only walltime has a default"),
+        limits::DEFAULTS => Problem("names no resource: write resources_default.mem".to_owned()),
         "resources_min" => Problem("names no resource: write resources_min.ncpus".to_owned()),
         "alt_router" => Problem::unsupported("jobs go to the first destination that takes them"),
         "acl_groups" | "acl_group_enable" => Problem::unsupported("queues admit users, not groups"),

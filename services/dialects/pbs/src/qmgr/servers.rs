@@ -30,7 +30,7 @@ const FIXED: [(&str, &str, &str); 5] = [
 ];
 /// Attributes that every server of the family has and this one does not need, with the reason: setting them is no mistake, and
 /// changes nothing.
-const NEEDLESS: [(&str, &str); 16] = [
+const NEEDLESS: [(&str, &str); 17] = [
     ("log_events", "the log has everything"),
     ("mailer", "[notifier] says how mail is sent"),
     ("mail_from", "[notifier] says from whom mail comes"),
@@ -43,6 +43,7 @@ const NEEDLESS: [(&str, &str); 16] = [
     ("pbs_license_linger_time", "no licence is needed"),
     ("max_concurrent_provision", "nodes are not provisioned"),
     ("max_job_sequence_id", "numbers of jobs never begin again"),
+    ("next_job_number", "numbers of jobs never begin again"),
     ("tcp_timeout", "the services find lost connections themselves"),
     ("job_stat_rate", "nodes report by themselves"),
     ("poll_jobs", "nodes report by themselves"),
@@ -51,16 +52,8 @@ const NEEDLESS: [(&str, &str); 16] = [
 /// Resources that nodes have: what there is of them in all is no number of licences.
 const OF_NODES: [&str; 7] = ["ncpus", "mem", "nodes", "nodect", "procct", "ngpus", "vmem"];
 /// Attributes that the system sets.
-const READ_ONLY: [&str; 8] = [
-    "server_state",
-    "server_host",
-    "server_name",
-    "total_jobs",
-    "state_count",
-    "pbs_version",
-    "resources_assigned",
-    "next_job_number",
-];
+const READ_ONLY: [&str; 7] =
+    ["server_state", "server_host", "server_name", "total_jobs", "state_count", "pbs_version", "resources_assigned"];
 
 /// The server as `print` shows it.
 pub fn server(config: &ClusterConfig, name: &str, flavour: Flavour) -> Object {
@@ -154,8 +147,7 @@ fn set_other(config: &mut ClusterConfig, key: &str, change: &Change) -> Result<(
     if scheduling::set(&mut config.settings.attributes, change)? {
         return Ok(());
     }
-    if is_limit(change) {
-        limits::set(&mut config.settings.attributes, change)?;
+    if is_limit(change) && limits::set(&mut config.settings.attributes, change)? {
         return Ok(());
     }
     if let Some(name) = licence(change)? {
@@ -180,6 +172,8 @@ fn is_limit(change: &Change) -> bool {
     match attribute.as_str() {
         "max_running" | "max_user_run" | "max_group_run" | "resources_max" => true,
         "resources_available" => OF_NODES.contains(&resource.as_str()),
+        // The default of processors is always the same.
+        limits::DEFAULTS => resource != "ncpus",
         _ => false,
     }
 }
@@ -241,7 +235,7 @@ fn unknown(key: &str) -> Problem {
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
         "comment" => Problem::unsupported("the server has no comment here"),
-        "resources_default" => Problem::unsupported("requests have defaults by queue"),
+        "resources_max" | limits::DEFAULTS => Problem(format!("names no resource: write {attribute}.mem")),
         _ if attribute.starts_with("acl_") => Problem::unsupported("users are admitted by queue"),
         _ => Problem::unsupported("the server has no such setting here"),
     }

@@ -9,6 +9,9 @@ use super::{
 use crate::flavour::Flavour;
 use std::fmt::Write;
 
+/// The beginning of what is told of the policy in force.
+const POLICY: &str = "policy: ";
+
 /// The state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
@@ -52,6 +55,8 @@ pub struct ServerFacts<'a> {
     pub default_queue: Option<&'a str>,
     /// The most jobs that run at a time.
     pub max_running: Option<u64>,
+    /// The name of the policy in force, if it is that none is because of mistakes: `none (2 errors)` (PBS-C-14).
+    pub missing_policy: Option<&'a str>,
     /// The time between two cycles of the planner, in seconds.
     pub iteration_seconds: Option<u64>,
     /// The version.
@@ -72,6 +77,7 @@ pub fn of_server(facts: &ServerFacts<'_>, flavour: Flavour) -> Status {
     let iteration = if flavour == Flavour::PbsPro { "schedule_iteration" } else { "scheduler_iteration" };
     status.set_if(iteration, facts.iteration_seconds.map(|seconds| seconds.to_string()));
     status.set("pbs_version", facts.version);
+    status.set_if("comment", facts.missing_policy.map(|policy| format!("{POLICY}{policy}")));
     status
 }
 
@@ -99,7 +105,11 @@ pub fn servers(all: &[Status], flavour: Flavour) -> String {
         for number in totals.into_iter().chain(states).chain(complete) {
             let _ = write!(out, " {:>5}", short(number, 5));
         }
-        let _ = writeln!(out, " {:<10}", short(server.get("server_state").unwrap_or_default(), 10));
+        let _ = write!(out, " {:<10}", short(server.get("server_state").unwrap_or_default(), 10));
+        if let Some(policy) = server.get("comment").filter(|comment| comment.starts_with(POLICY)) {
+            let _ = write!(out, " {policy}");
+        }
+        out.push('\n');
     }
     out
 }

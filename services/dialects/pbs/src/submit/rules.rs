@@ -64,14 +64,12 @@ pub struct Rules {
     pub flavour: Flavour,
     /// The server's name: the part of job identifiers after the dot.
     pub server: String,
-    /// Whether `nodes=N` without `ppn` asks for whole nodes (PBS-Q-10).
+    /// Whether `nodes=N` without `ppn` asks for whole nodes (PBS-Q-10, `pbs.nodes_are_whole`).
     pub nodes_are_whole: bool,
     /// The names of the nodes. If known, a word of `nodes` that is none of them is a property.
     pub node_names: Option<BTreeSet<String>>,
-    /// Resources of the site that are only kept and shown.
+    /// Resources of the site that are only kept and shown (`pbs.kept_resources`).
     pub kept_resources: BTreeSet<String>,
-    /// Whether a job without `-V` gets the environment of a login on its node.
-    pub loads_login: bool,
 }
 
 impl Default for Rules {
@@ -82,7 +80,6 @@ impl Default for Rules {
             nodes_are_whole: true,
             node_names: None,
             kept_resources: BTreeSet::new(),
-            loads_login: true,
         }
     }
 }

@@ -167,6 +167,9 @@ const LONG_NAMES: [(&str, char); 14] = [
 /// Requests of `-l` that say how large a job is, of which only one kind can be in force.
 const SIZES: [&str; 4] = ["select", "nodes", "ncpus", "procs"];
 
+/// Requests that servers compute from the size of a job.
+const COMPUTED: [&str; 2] = ["nodect", "procct"];
+
 /// Requests for the whole job that say what belongs into the chunks of a `select`.
 const BESIDE_SELECT: [&str; 9] = ["mem", "host", "vnode", "arch", "mpiprocs", "ompthreads", "ngpus", "gpus", "feature"];
 
@@ -193,6 +196,27 @@ impl Settings {
         }
         settings.check()?;
         Ok(settings)
+    }
+
+    /// With requests of the site beneath those of the submission, each list beneath the next one: those of the server, then those of
+    /// the queue (PBS-Q-08). Of several sizes in one list the first kind of `select`, `nodes`, `ncpus` and `procs` counts.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn over(mut self, defaults: Vec<Vec<Resource>>) -> Result<Self, Refusal> {
+        let own = std::mem::take(&mut self.resources);
+        for mut requests in defaults {
+            let size = SIZES.iter().find(|size| requests.iter().any(|request| request.name == **size));
+            requests.retain(|request| {
+                !SIZES.contains(&request.name.as_str()) || size.is_some_and(|size| request.name == *size)
+            });
+            // They follow from the size.
+            requests.retain(|request| !COMPUTED.contains(&request.name.as_str()));
+            self.take_requests(requests)?;
+        }
+        self.take_requests(own)?;
+        self.check()?;
+        Ok(self)
     }
 
     fn take_all(&mut self, source: &[Given], reading: &Reading<'_>) -> Result<(), Refusal> {

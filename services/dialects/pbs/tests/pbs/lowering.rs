@@ -115,6 +115,17 @@ fn the_environment_is_the_submitters_only_if_asked_for() {
     let named = ["PBS_O_HOME", "PBS_O_LANG", "PBS_O_LOGNAME", "PBS_O_HOST", "PBS_O_SERVER", "PBS_ENVIRONMENT"];
     let values = ["/home/ann", "C.UTF-8", "ann", "login1.example.org", "pbs1", "PBS_BATCH"];
     assert_eq!(named.map(|name| plain[name].as_str()), values);
+    assert_eq!((plain["PBS_O_SYSTEM"].as_str(), plain.get("PBS_O_TZ")), ("Linux", None));
+    let mut elsewhere = caller();
+    let more = [("MAIL", "/var/mail/ann"), ("SHELL", "/bin/zsh"), ("TZ", "Europe/Zurich")];
+    elsewhere.environment.retain(|(name, _)| more.iter().all(|(known, _)| name != known));
+    elsewhere.environment.extend(more.map(|(name, value)| (name.into(), value.into())));
+    let settings = settings_of("", "true\n", &rules()).unwrap();
+    let program = Program::Script { text: "true\n".into(), path: None };
+    let told = submit::lower(&settings, &program, &elsewhere, &rules(), &now()).unwrap().spec.environment;
+    for (name, value) in more {
+        assert_eq!(told[&format!("PBS_O_{name}")], value);
+    }
     assert_eq!(plain["MUSTER_PBS_LOGIN"], "1");
     let all = spec("-V -v Y=2,X").environment;
     assert_eq!(["X", "Y", "PATH"].map(|name| all[name].as_str()), ["1", "2", "/bin:/opt/bin"]);

@@ -3,6 +3,7 @@
 use crate::support::{caller, now, refused, rules, settings_of, submission, submission_of, torque, words};
 use muster_pbs::{
     getopt,
+    resources::parse,
     script::prefix,
     submit::{self, Join, LETTERS, Reading, Settings},
 };
@@ -109,6 +110,20 @@ fn the_command_line_wins_over_the_script_and_the_script_over_defaults() {
     assert_eq!(settings_of("-l nodes=2", text, &rules()).unwrap().resources.len(), 1);
     let message = settings_of("", "#PBS -l nodes=1 -l select=1\n", &rules()).unwrap_err().to_string();
     assert_eq!(message, "-l nodes and -l select cannot be given together");
+}
+
+/// PBS-Q-08: what a job does not ask for is that of its queue, then that of the server; its size replaces another kind of size.
+#[test]
+fn requests_of_the_site_are_beneath_those_of_the_job() {
+    let site = || ["nodes=1,nodect=1,walltime=3600,mem=1gb", "ncpus=2,walltime=600"].map(|text| parse(text).unwrap());
+    let of = |line: &str| {
+        let read = settings_of(line, "true\n", &rules()).unwrap().over(site().into()).unwrap();
+        read.resources.iter().map(|one| format!("{}={}", one.name, one.value)).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(of(""), "mem=1gb,ncpus=2,walltime=600");
+    assert_eq!(of("-l walltime=60,mem=2gb"), "ncpus=2,walltime=60,mem=2gb");
+    assert_eq!(of("-l nodes=3"), "mem=1gb,walltime=600,nodes=3");
+    assert_eq!(of("-l select=2"), "walltime=600,select=2");
 }
 
 #[test]

@@ -153,6 +153,7 @@ fn what_is_listed_has_the_state_of_things() {
             counts: Counts { running: 2, ..Counts::default() },
             default_queue: Some("workq"),
             max_running: None,
+            missing_policy: None,
             iteration_seconds: None,
             version: "0.1.0",
         };
@@ -265,6 +266,40 @@ fn a_server_of_another_system_is_read() {
         ["log_events", "mail_from", "node_fail_requeue", "max_array_size", "pbs_license_min", "eligible_time_enable"];
     assert_eq!(told, needless);
     assert_eq!(edit.warnings[0], "log_events changes nothing: the log has everything");
+}
+
+/// PBS-Q-08, PBS-Q-10: the requests of jobs that make none are those of the server and of queues, as every `torque.setup` sets them.
+#[test]
+fn requests_have_defaults() {
+    let commands = [
+        "set server resources_default.nodes = 1, resources_default.nodect = 1, next_job_number = 7",
+        "set server resources_default.walltime = 1:00:00",
+        "set queue workq resources_default.mem = 1gb, resources_default.walltime = 600",
+        "set queue workq resources_default.select = 2:ncpus=4",
+    ];
+    let made = after(&commands, &cluster());
+    let printed = print(&[server(&made, "s", Torque), queue(&made.queues[0], Torque)]);
+    for line in [
+        "set server resources_default.nodes = 1",
+        "set server resources_default.nodect = 1",
+        "set server resources_default.walltime = 1:00:00",
+        "set queue workq resources_default.walltime = 00:10:00",
+        "set queue workq resources_default.mem = 1gb",
+        "set queue workq resources_default.select = 2:ncpus=4",
+    ] {
+        assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+    }
+    let unset = after(&["unset server resources_default", "unset queue workq resources_default"], &made);
+    assert_eq!(unset, cluster());
+    for (text, expected) in [
+        ("set server resources_default = 3", "names no resource: write resources_default.mem"),
+        ("set server resources_default.mem = much", "expected a size"),
+        ("set queue long resources_default.select = x:y", "select"),
+        ("set server resources_default.ncpus = 2", "can only be 1"),
+    ] {
+        let wrong = edited(text, &cluster()).unwrap_err().to_string();
+        assert!(wrong.contains(expected), "{text}: {wrong}");
+    }
 }
 
 #[test]

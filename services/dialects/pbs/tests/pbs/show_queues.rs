@@ -39,6 +39,10 @@ fn queues_are_listed() {
 }
 
 fn server(state: ServerState, flavour: Flavour) -> Status {
+    server_with(None, state, flavour)
+}
+
+fn server_with(missing_policy: Option<&str>, state: ServerState, flavour: Flavour) -> Status {
     let states = [(JobState::Queued, 4), (JobState::Held, 1), (JobState::Running, 2), (JobState::Finished, 90)];
     let facts = ServerFacts {
         name: "pbs1",
@@ -47,6 +51,7 @@ fn server(state: ServerState, flavour: Flavour) -> Status {
         counts: Counts::of_states(&states.into()),
         default_queue: Some("batch"),
         max_running: Some(500),
+        missing_policy,
         iteration_seconds: Some(600),
         version: "0.1.0",
     };
@@ -75,4 +80,14 @@ fn the_server_is_shown_with_its_state() {
         row.lines().last().unwrap().split_whitespace().collect::<Vec<_>>(),
         ["pbs1", "500", "7", "4", "2", "1", "0", "0", "0", "Scheduling"]
     );
+}
+
+/// PBS-C-14: as long as no policy was put in force because its files have mistakes, the line of the server says so.
+#[test]
+fn the_server_says_that_it_has_no_policy() {
+    for flavour in [PbsPro, Torque] {
+        let server = server_with(Some("none (2 errors)"), ServerState::Active, flavour);
+        assert_eq!(server.get("comment"), Some("policy: none (2 errors)"));
+        assert!(servers(&[server], flavour).ends_with(" Active     policy: none (2 errors)\n"));
+    }
 }

@@ -310,14 +310,16 @@ impl Engine {
         Some(numbers)
     }
 
-    /// Whether a target takes jobs of this size and walltime. Privileged jobs may be longer than others in it.
+    /// Whether a target takes jobs of this size and walltime. Privileged jobs may be longer than others in it. A queue that
+    /// takes no new jobs starts only those that wait in it.
     fn takes(&self, target: &Target, job: &Candidate) -> bool {
-        let is_started = self.queues.get(target.queue.as_str()).is_some_and(|queue| queue.started);
+        let queue = self.queues.get(target.queue.as_str());
+        let is_open = queue.is_some_and(|queue| queue.started && (queue.enabled || target.in_place));
         let fits = match job.is_privileged {
             true => target.units.is_none_or(|units| job.size <= units),
             false => gates::fits_empty(target, job),
         };
-        is_started && fits
+        is_open && fits
     }
 
     /// The gates that do not depend on room, in their order.
