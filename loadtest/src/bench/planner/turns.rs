@@ -13,10 +13,10 @@ use muster_schemas::{
     Timestamp,
     policy::{
         Compare, FairShare, Limit, LimitPer, MOST_STARTS, OrderKey, OtherHours, Period, Policy, Share, ShareTable,
-        TurnRules, Turns,
+        TurnRules, Turns, UsageRule,
     },
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 const QUEUES: usize = 100;
 /// Groups and users in the table of shares.
@@ -24,6 +24,8 @@ const GROUPS: usize = 10;
 const USERS_OF_GROUP: usize = 20;
 /// Periods of other hours: nights and weekends of 400 days.
 const PERIODS: i64 = 400;
+/// After this long, as the usual `half_life` of `sched_config` says, use is halved.
+const HALF_LIFE_SECONDS: u64 = 86_400;
 
 /// Full cycles, and cycles after the end of one job.
 pub fn turns(bench: &Bench) -> Result<Vec<Figure>> {
@@ -43,9 +45,30 @@ pub fn turns(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn policy(now: Timestamp) -> Policy {
+/// Fifo as `sched_config` has it for `fair_share: true` and nothing else: users in groups, in the order of their numbers.
+pub(super) fn with_fair_share(users: &BTreeSet<i64>) -> Policy {
+    let group = |number: usize| Share { name: format!("group{number}"), parent: 0, shares: 10 };
+    let user = |(at, number): (usize, &i64)| Share {
+        name: number.to_string(),
+        parent: (at % GROUPS + 2) as u32,
+        shares: 1 + at as u32 % 5,
+    };
+    let members = (0..GROUPS).map(group).chain(users.iter().enumerate().map(user)).collect();
+    let turns = Turns {
+        rules: fair_share(),
+        shares: Some(ShareTable { unknown_shares: 10, members }),
+        usage: Some(UsageRule { half_life_seconds: HALF_LIFE_SECONDS, ..UsageRule::default() }),
+        ..Turns::default()
+    };
+    Policy { name: "fifo".into(), max_starts: MOST_STARTS, turns: Some(Box::new(turns)), ..Policy::default() }
+}
+
+fn fair_share() -> TurnRules {
     let fair_share = FairShare { compare: Compare::default(), charge: "cpu_seconds".into(), times: None };
-    let rules = TurnRules { fair_share: Some(fair_share), ..TurnRules::default() };
+    TurnRules { fair_share: Some(fair_share), ..TurnRules::default() }
+}
+
+fn policy(now: Timestamp) -> Policy {
     let by = |name: &str| OrderKey::Formula { text: format!("attribute(\"{name}\")"), descending: false };
     let period = |day: i64| {
         let from = now.plus_seconds(day * 86_400 + 3_600);
@@ -73,7 +96,7 @@ fn policy(now: Timestamp) -> Policy {
         (0..QUEUES).flat_map(|number| [limit(number, LimitPer::All, 5_000), limit(number, LimitPer::User, 40)]);
     let server = Limit { per: LimitPer::All, max_running_jobs: Some(50_000), ..Limit::default() };
     let turns = Turns {
-        rules,
+        rules: fair_share(),
         other_hours: Some(other_hours),
         shares: Some(ShareTable { unknown_shares: 10, members }),
         queues: (0..QUEUES).map(turn_queue).collect(),
