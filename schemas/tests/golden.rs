@@ -495,8 +495,9 @@ fn every_released_shape_of_an_event_is_read_as_it_was_written() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v1.hex");
     let mut text = std::fs::read_to_string(&path).unwrap_or_default();
     let records = records();
-    if std::env::var_os("MUSTER_BLESS").is_some() {
-        for record in &records[text.lines().count()..] {
+    let known = text.lines().count();
+    if known < records.len() && std::env::var_os("MUSTER_BLESS").is_some() {
+        for record in &records[known..] {
             text += &hex(&codec::encode(record).unwrap());
             text.push('\n');
         }
