@@ -11,8 +11,10 @@ use std::fmt::Write as _;
 /// One line: `[muster] job 12 (simulate) completed`, or the subject that users of the job's dialect know.
 pub(crate) fn subject(item: &NotifyItem, dialects: Dialects) -> String {
     let words = dialects.named(item.dialect.as_deref()).and_then(|dialect| dialect.mail_subject(item));
-    let words =
-        words.unwrap_or_else(|| format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)));
+    let words = words.unwrap_or_else(|| match is_of_cluster(item) {
+        true => format!("[{}] {}", item.cluster, event_words(item)),
+        false => format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)),
+    });
     words.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
@@ -25,6 +27,13 @@ pub(crate) fn body(item: &NotifyItem) -> String {
             let _ = writeln!(text, "{name:<10} {value}");
         }
     };
+    if is_of_cluster(item) {
+        line("Event", &event_words(item));
+        line("Reason", item.why.as_deref().unwrap_or_default());
+        line("Time", &time(Some(item.time)));
+        line("Cluster", &item.cluster);
+        return text;
+    }
     line("Job", &format!("{} ({})", item.job, item.name));
     line("Event", &event_words(item));
     line("Reason", item.why.as_deref().unwrap_or_default());
@@ -39,6 +48,11 @@ pub(crate) fn body(item: &NotifyItem) -> String {
     line("Nodes", &item.nodes.join(","));
     line("Cluster", &item.cluster);
     text
+}
+
+/// Whether it is about no job.
+fn is_of_cluster(item: &NotifyItem) -> bool {
+    item.job.number == 0
 }
 
 /// How it ended, in words, or one word for any other event.
