@@ -85,3 +85,46 @@ fn exit(item: &NotifyItem) -> String {
 fn time(time: Option<Timestamp>) -> String {
     time.map(|time| time.to_string()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        JobId, Sequence,
+        event::Owner,
+        job::{Occasion, Sink},
+    };
+
+    /// PBS-X-24: a mail about no job names none.
+    #[test]
+    fn a_mail_about_the_cluster_names_no_job() {
+        let item = NotifyItem {
+            job: JobId::job(0),
+            of: Sequence(7),
+            notification: 0,
+            occasion: Occasion::Failed,
+            sink: Sink::Mail("ann".into()),
+            time: Timestamp(0),
+            event: "scheduling_switched_off".into(),
+            outcome: None,
+            cluster: "alpha".into(),
+            name: String::new(),
+            owner: Owner { user: "ann".into(), uid: 1, gid: 1 },
+            queue: String::new(),
+            run: None,
+            nodes: Vec::new(),
+            submitted: Timestamp(0),
+            started: None,
+            task_outcomes: None,
+            output: None,
+            dialect: None,
+            is_tried_once: false,
+            why: Some("body failed too often in a row".into()),
+            program: None,
+        };
+        assert_eq!(subject(&item, Dialects::default()), "[alpha] scheduling switched off");
+        let body = body(&item);
+        assert!(body.starts_with("Event      scheduling switched off\nReason     body failed too often in a row\n"));
+        assert!(!body.contains("Job") && !body.contains("Owner"), "{body}");
+    }
+}

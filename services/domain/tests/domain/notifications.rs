@@ -77,7 +77,7 @@ fn operators_are_told_that_a_scheduling_program_gave_up() {
     };
     let why = "tcl:body failed too often in a row; the last time: it ended";
     assert_eq!(cycled(&mut cluster, false), []);
-    assert_eq!(cycled(&mut cluster, true), [("root".to_owned(), why.to_owned())]);
+    assert_eq!(cycled(&mut cluster, true), [("oper".to_owned(), why.to_owned())]);
     let of = |operators: &[&str], administrators: &[&str]| {
         let names = |users: &[&str]| Some(users.iter().map(|user| (*user).to_owned()).collect());
         let settings = ClusterSettingsChange {
@@ -88,6 +88,8 @@ fn operators_are_told_that_a_scheduling_program_gave_up() {
         let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
         Command::Configure { change, keep_unnamed: true }
     };
+    cluster.ok(&root(), of(&[], &[]));
+    assert_eq!(cycled(&mut cluster, true), [("root".to_owned(), why.to_owned())]);
     cluster.ok(&root(), of(&[], &["eve"]));
     assert_eq!(cycled(&mut cluster, true), [("eve".to_owned(), why.to_owned())]);
     cluster.ok(&root(), of(&["ann", "bob"], &["eve"]));
