@@ -294,6 +294,9 @@ pub struct PlanCycle {
     /// What users have used, as far as the policy counts it, in the order of their names: where the policy says that it is time to
     /// publish it (PBS-FS-09). The ledger fills it in.
     pub usage: Option<Vec<UserUsage>>,
+    /// When the present half-life of what users have used began, where another one has begun: it was halved then (PBS-FS-08). The
+    /// ledger fills it in.
+    pub half_life_began: Option<Timestamp>,
 }
 
 /// Maximum number of users in [`PlanCycle::usage`].

@@ -1007,6 +1007,16 @@ pub struct PolicyRefusal {
     pub mistakes: Vec<String>,
 }
 
+/// Something about the files of the policy in force is doubtful.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyWarning {
+    /// The name of the policy.
+    pub name: String,
+    /// The warnings, for people. The first 100 are kept.
+    pub warnings: Vec<String>,
+}
+
 /// A refusal by a program itself (SL-L-10).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -85,6 +85,8 @@ pub(crate) struct Planner<'c> {
     border: Option<Timestamp>,
     /// When what users have used was last published (PBS-FS-09).
     published: Option<Timestamp>,
+    /// When the half-life of it began that was last published (PBS-FS-08).
+    half_life_began: Option<Timestamp>,
 }
 
 impl<'c> Planner<'c> {
@@ -123,6 +125,7 @@ impl<'c> Planner<'c> {
             started: 0,
             border: None,
             published: None,
+            half_life_began: None,
         })
     }
 
@@ -320,10 +323,12 @@ impl<'c> Planner<'c> {
         let hour = script::hour(self.state(), now);
         let sync_seconds = policy.turns.as_ref().and_then(|turns| turns.usage.as_ref()).map(|rule| rule.sync_seconds);
         let usage = sync_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| self.publish(seconds, now));
+        let half_life_began = self.state().half_life_began(now).filter(|at| self.half_life_began != Some(*at));
+        self.half_life_began = half_life_began.or(self.half_life_began);
         if self.passes == 0 {
             noted = vec![Trigger::First];
         } else if noted.is_empty() {
-            if plan.starts.is_empty() && usage.is_none() {
+            if plan.starts.is_empty() && usage.is_none() && half_life_began.is_none() {
                 return None;
             }
             noted.push(Trigger::Time);
@@ -341,6 +346,7 @@ impl<'c> Planner<'c> {
             policy: policy.name.clone(),
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             usage,
+            half_life_began,
             ..PlanCycle::default()
         }))
     }
@@ -719,7 +725,7 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some() || cycle.half_life_began.is_some());
     plan.reasons.is_empty() && plan.promised.is_none() && plan.lifted.is_none() && !publishes && !acts(plan)
 }
 

@@ -277,6 +277,7 @@ impl Engine {
 
     /// Sets the facts that planning by turns with routes needs.
     pub fn set_conditions(&mut self, conditions: Conditions) {
+        self.queue.owner_use.clone_from(&conditions.usage);
         self.conditions = conditions;
     }
 

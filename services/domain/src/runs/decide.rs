@@ -276,7 +276,7 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
     events.push(part_ended(run, part, exit));
     events.extend(component_over);
     if let Some(reason) = stop {
-        events.push(Event::RunStopping { job: run.job, run: run.id, reason });
+        events.push(Event::RunStopping { job: run.job, run: run.id, reason, grace_seconds: None });
     }
     events
 }

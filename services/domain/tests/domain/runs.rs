@@ -195,6 +195,38 @@ fn a_job_that_does_not_end_is_closed_without_its_nodes() {
     cluster.assert_replays();
 }
 
+/// PBS-Q-01: whoever ends a job can name the time from SIGTERM to SIGKILL; what is ending can only end sooner.
+#[test]
+fn an_end_can_name_the_time_until_the_kill() {
+    let mut cluster = Cluster::new();
+    let (id, waits) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    let run = cluster.start(id, &["node1"], 1);
+    let end = |job, grace_seconds| Command::EndJobs {
+        jobs: ids(&[job]),
+        ending: JobEnding { grace_seconds, ..JobEnding::default() },
+    };
+    let forced = JobEnding { is_forced: true, grace_seconds: Some(5), ..JobEnding::default() };
+    let forced = Command::EndJobs { jobs: ids(&[id]), ending: forced };
+    cluster.refused(&user("ada"), forced, RefusalCode::Invalid, "by force");
+    cluster.refused(&user("ada"), end(id, Some(86_401)), RefusalCode::Invalid, "grace_seconds");
+    let stops = |grace_seconds| Event::RunStopping { job: id, run, reason: StopReason::Cancelled, grace_seconds };
+    let ordered = |cluster: &Cluster| {
+        let orders = follow_up(&cluster.state, cluster.log.last().expect("a record"));
+        orders.into_iter().map(|(_, order)| order).next()
+    };
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(90))), [stops(Some(90))]);
+    let part = cluster.part(run, "node1");
+    let stop = |grace_seconds| Some(OrderSeed::Stop { part, reason: StopReason::Cancelled, grace_seconds });
+    assert_eq!(ordered(&cluster), stop(90));
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(100))), []);
+    assert_eq!(cluster.ok(&user("ada"), end(id, None)), []);
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(3))), [stops(Some(3))]);
+    assert_eq!(ordered(&cluster), stop(3));
+    cluster.ok(&user("ada"), end(waits, Some(3)));
+    assert_eq!(cluster.outcome(waits), Some(Outcome::Cancelled));
+    cluster.assert_replays();
+}
+
 #[test]
 fn a_launch_that_nobody_confirms_times_out() {
     let mut cluster = Cluster::new();
@@ -202,7 +234,10 @@ fn a_launch_that_nobody_confirms_times_out() {
     let run = cluster.allocate(id, &["node1"], 1);
     cluster.pass(60);
     assert_eq!(cluster.state.next_timer(), Some(cluster.now));
-    assert_eq!(cluster.tick(), [Event::RunStopping { job: id, run, reason: StopReason::LaunchTimeout }]);
+    assert_eq!(
+        cluster.tick(),
+        [Event::RunStopping { job: id, run, reason: StopReason::LaunchTimeout, grace_seconds: None }]
+    );
     assert!(cluster.tick().is_empty());
     let nothing =
         NodeExit { status: None, cause: EndCause::Killed, usage: Usage::default(), started: None, ended: cluster.now };

@@ -98,7 +98,7 @@ impl Engine {
             (ranked, others) = others.into_iter().partition(Candidate::is_ranked);
             order::by_rank(&mut ranked, long_wait.map_or(0, |rule| rule.long_seconds));
         }
-        if let Some(rule) = owners {
+        if let Some(rule) = owners.as_ref().filter(|rule| !rule.only_counts) {
             others = order::by_owners(others, &self.conditions.usage, rule);
         }
         ordered.append(&mut ranked);
