@@ -21,6 +21,7 @@ mod trace;
 pub(crate) mod turn;
 mod users_most;
 mod visits;
+mod way;
 mod yielding;
 
 pub use cycle::Plan;
@@ -116,6 +117,7 @@ impl Engine {
             patient: BTreeMap::new(),
         };
         self.judge_classes();
+        self.clear_ways(&mut cycle);
         self.drop_broken_promises(&mut cycle);
         self.keep_fixed(&mut cycle);
         let policy = self.policy.clone();

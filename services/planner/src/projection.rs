@@ -263,7 +263,7 @@ impl Projection {
     fn tell_all(&mut self) {
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
-        self.engine.set_reserved_nodes_wait_seconds(settings.reserved_nodes_wait_seconds);
+        self.engine.set_fixed_starts(settings);
         self.engine.set_accounts(Arc::new(self.state.accounts().clone()));
         self.tell_quotas();
         self.tell_queues();
@@ -360,7 +360,7 @@ impl Projection {
             Event::ClusterInitialised { .. } => {}
             Event::SettingsChanged { settings } => {
                 self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
-                self.engine.set_reserved_nodes_wait_seconds(settings.reserved_nodes_wait_seconds);
+                self.engine.set_fixed_starts(settings);
                 self.tell_queues();
                 self.tell_sleepers();
             }
@@ -612,6 +612,7 @@ fn is_blocked(reason: Option<&WaitReason>) -> bool {
                 | WaitReason::BehindJob(_)
                 | WaitReason::ExternalPlanner(_)
                 | WaitReason::PlannerFailed(_)
+                | WaitReason::LeftOut
         )
     )
 }

@@ -277,6 +277,12 @@ const CLUSTER: Section = Section {
             "Users of whom any number of jobs with a fixed start may wait; of others, two.",
         ),
         key(
+            "make_way_ahead_seconds",
+            from_to(0, 31_536_000),
+            "",
+            "Running jobs that make way for a job with a fixed start end this long before it; without it 60.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

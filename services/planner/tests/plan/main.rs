@@ -16,4 +16,5 @@ mod sleeping;
 mod suspended;
 mod turns;
 mod use_share;
+mod way;
 mod world;
