@@ -69,7 +69,7 @@ fn make_way(world: &mut World) -> Vec<(JobId, Vec<JobId>)> {
 #[test]
 fn runs_make_way_some_time_before_a_fixed_start() {
     for policy in POLICIES {
-        for (ahead, seconds) in [(None, 60), (Some(300), 300), (Some(0), 0)] {
+        for (ahead, seconds) in [(None, 60), (Some(300), 300), (Some(20), 20)] {
             let mut world = world(policy, WayOut::Requeue, ahead);
             let stays = started(&mut world, lasting("spare", 4, 100_000));
             let goes = started(&mut world, lasting("spare", 4, 100_000));
