@@ -441,9 +441,11 @@ fn only_the_node_itself_reports_for_it() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(id, &["node1"], 1);
-    assert!(
-        cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
-        "not its run"
+    cluster.refused(
+        &executor("node2"),
+        Command::NodeStarted { part: PartId::new(run, 0) },
+        RefusalCode::Conflict,
+        "node2",
     );
     cluster.refused(
         &user("ada"),

@@ -663,6 +663,12 @@ const PLANNER: Section = Section {
             "3",
             "How long a plan may be due of which the log shows nothing before a second planner, which stands by, takes over.",
         ),
+        key(
+            "pass_limit_seconds",
+            from_to(1, 3600),
+            "30",
+            "How long the built-in planner may look at jobs in one pass. What it has by then counts; jobs that it did not come to wait, and are told so.",
+        ),
         key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(
             "max_waiting",

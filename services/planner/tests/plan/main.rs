@@ -4,6 +4,7 @@ mod accounts;
 mod fixed;
 mod forecast;
 mod layout;
+mod limit;
 mod ordering;
 mod placement;
 mod properties;
