@@ -269,6 +269,8 @@ pub struct ProposedPlan {
     pub lifted: Option<Vec<QueueLift>>,
     /// The units of jobs of `starts` on machines whose units have numbers (PBS-P-18).
     pub units: Vec<RunUnits>,
+    /// After how many looks at jobs it was cut short because its time was over; `None` if it was not (OAR-G-09).
+    pub cut_after: Option<u64>,
 }
 
 /// A cycle of planning by turns (PBS-C-11). A cycle that neither starts a job nor has anything new to say leaves only its number:
@@ -396,6 +398,9 @@ pub struct PlanRecord {
     pub lifted: Option<Vec<QueueLift>>,
     /// The units of started jobs on machines whose units have numbers (PBS-P-18).
     pub units: Vec<RunUnits>,
+    /// After how many looks at jobs it was cut short because its time was over; `None` if it was not (OAR-G-09). The reasons
+    /// say which jobs it left out.
+    pub cut_after: Option<u64>,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.

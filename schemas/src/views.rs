@@ -278,6 +278,8 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
             WaitReason::FewGroups { .. } => (ReasonWord::FewGroups, None),
             WaitReason::NotPassedOn => (ReasonWord::NotPassedOn, None),
+            // Only the text says more.
+            WaitReason::LeftOut => (ReasonWord::NotPlannedYet, None),
         };
         Self { code, text: reason.to_string(), job }
     }

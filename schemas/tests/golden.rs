@@ -228,6 +228,7 @@ fn plan(placement: &Placement) -> PlanRecord {
         cycle: None,
         lifted: None,
         units: Vec::new(),
+        cut_after: None,
     }
 }
 

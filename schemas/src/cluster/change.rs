@@ -63,6 +63,7 @@ pub struct ClusterSettingsChange {
     pub ends_domain_jobs: Option<bool>,
     pub reserved_nodes_wait_seconds: Option<u32>,
     pub unlimited_fixed_starts: Option<Vec<String>>,
+    pub make_way_ahead_seconds: Option<u32>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -221,6 +222,7 @@ impl ClusterSettingsChange {
             ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
             reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
             unlimited_fixed_starts: named.unlimited_fixed_starts.unwrap_or(base.unlimited_fixed_starts),
+            make_way_ahead_seconds: named.make_way_ahead_seconds.or(base.make_way_ahead_seconds),
         }
     }
 }
@@ -306,6 +308,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             ends_domain_jobs: Some(settings.ends_domain_jobs),
             reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
             unlimited_fixed_starts: Some(settings.unlimited_fixed_starts),
+            make_way_ahead_seconds: settings.make_way_ahead_seconds,
         }
     }
 }

@@ -1182,7 +1182,8 @@ macro_rules! event_table {
     is "job" "class_changed", of [job], plan Jobs, replay Asked, concerns [],
     public Job(JobClassChanged { job: *job, component: *component, class: class.clone() });
 
-    /// A user's command about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
+    /// A user's command about jobs was refused (SL-L-10), or the report of a node about a run of which it has no part
+    /// (OAR-J-07); the actor is the user or the node. Nothing else changed.
     CommandRefused {
         /// The request, as one word.
         command: String,
@@ -1190,7 +1191,7 @@ macro_rules! event_table {
         code: RefusalCode,
         /// Why, for people; at most 1,024 bytes.
         message: String,
-        /// Number of earlier refusals of the same user that were not recorded, because there were too many in a short
+        /// Number of earlier refusals of the same actor that were not recorded, because there were too many in a short
         /// time.
         unrecorded: u64,
     }

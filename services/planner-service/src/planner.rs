@@ -13,7 +13,7 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
-use muster_planner::projection::Projection;
+use muster_planner::{PassLimit, projection::Projection};
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterSettingsChange},
@@ -455,9 +455,16 @@ impl<'c> Planner<'c> {
     /// A plan by the policy in force.
     fn plan(&mut self, now: Timestamp) -> ProposedPlan {
         let began = Instant::now();
-        let planned = self.projection.plan(now, &self.left_out);
+        let limit = self.config.pass_limit();
+        let mut has_time = || began.elapsed() < limit;
+        let planned = self.projection.plan_within(now, &self.left_out, PassLimit::While(&mut has_time));
         cycle_time::note(began.elapsed());
-        self.is_plan_due = planned.is_cut_short;
+        // One that came to its time limit and started and promised nothing would only do the same again.
+        let goes_on = !planned.plan.starts.is_empty() || !planned.plan.slots.is_empty();
+        self.is_plan_due = planned.is_cut_short && (planned.plan.cut_after.is_none() || goes_on);
+        if let Some(looks) = planned.plan.cut_after {
+            tracing::warn!(looks, ?limit, "the pass came to its time limit: jobs that it did not come to wait");
+        }
         self.wake = planned.next_wake;
         if self.state().policy().turns.is_some() {
             let seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);

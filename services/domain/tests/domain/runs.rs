@@ -476,9 +476,11 @@ fn only_the_node_itself_reports_for_it() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(id, &["node1"], 1);
-    assert!(
-        cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
-        "not its run"
+    cluster.refused(
+        &executor("node2"),
+        Command::NodeStarted { part: PartId::new(run, 0) },
+        RefusalCode::Conflict,
+        "node2",
     );
     cluster.refused(
         &user("ada"),
@@ -610,4 +612,36 @@ fn a_signal_to_the_script_alone_goes_to_its_node_as_step_0() {
     let other = cluster.submit("ada", task_job(1));
     cluster.start(other, &["node1"], 1);
     cluster.refused(&user("ada"), signal(other), RefusalCode::Conflict, "no script that runs");
+}
+
+/// OAR-J-07: a report about a run counts from a node that has a part of it only. One from another node is refused with its name, and
+/// changes nothing; a repeated one, or one about a run that is over, does no harm.
+#[test]
+fn only_nodes_of_a_run_report_about_it() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 2));
+    let run = cluster.start(id, &["node1"], 2);
+    let part = PartId::new(run, 0);
+    let exit = || NodeExit {
+        status: Some(ExitStatus::Code(0)),
+        cause: EndCause::Itself,
+        usage: Usage::default(),
+        started: Some(cluster.now),
+        ended: cluster.now,
+    };
+    let exit = exit();
+    let step_ended =
+        Command::NodeStepEnded { part, step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
+    for report in [Command::NodeStarted { part }, ended(run, exit.clone()), step_ended] {
+        let words = format!("node node2 reports about run {run}, of which it has no part");
+        cluster.refused(&executor("node2"), report, RefusalCode::Conflict, &words);
+    }
+    let next = PartId::new(cluster.state.next_run(), 0);
+    cluster.refused(&executor("node2"), Command::NodeStarted { part: next }, RefusalCode::Conflict, "has no part");
+    assert!(cluster.state.job(id).is_some_and(|job| job.run() == Some(run)), "it runs on");
+    assert!(cluster.ok(&executor("node1"), Command::NodeStarted { part }).is_empty(), "a repeated report");
+    cluster.ok(&executor("node1"), ended(run, exit.clone()));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
+    assert!(cluster.ok(&executor("node2"), ended(run, exit)).is_empty(), "it is over");
+    cluster.assert_replays();
 }

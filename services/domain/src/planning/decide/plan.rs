@@ -52,6 +52,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         lifted,
         units,
         cycle,
+        cut_after,
         ..
     } = proposed;
     if seen > state.sequence() {
@@ -113,6 +114,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         cycle: cycle.map(|cycle| Box::new(noted(state, *cycle, &plan, started as u64))),
         lifted: lifted.map(|lifted| plan.kept_lifts(lifted)).filter(|all| !is_known(state.lifted_hours(), all)),
         units: units.into_iter().filter(|given| plan.started.contains(&given.job)).collect(),
+        cut_after,
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();

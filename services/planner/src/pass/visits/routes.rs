@@ -139,7 +139,7 @@ impl Engine {
     fn walk(&mut self, cycle: &mut Cycle, walk: &mut Walk, jobs: &[Candidate], targets: &[usize]) {
         walk.has_first = false;
         for job in jobs {
-            if cycle.plan.is_cut_short {
+            if cycle.plan.is_cut_short || !cycle.may_look(job.place) {
                 return;
             }
             if let Err(refusal) = self.give_turn(cycle, walk, job, targets) {
