@@ -7,9 +7,9 @@ mod fixed;
 mod greedy;
 mod growth;
 mod inside;
+mod limit;
 mod modes;
 mod now_index;
-mod limit;
 mod offers;
 mod patience;
 mod preempt;
@@ -26,9 +26,9 @@ mod way;
 mod yielding;
 
 pub use cycle::Plan;
+pub use limit::PassLimit;
 pub(crate) use trace::is_lack;
 pub use trace::{Look, Refusal};
-pub use limit::PassLimit;
 pub(crate) use visits::crossed;
 
 use crate::{
