@@ -178,12 +178,8 @@ async fn a_report_about_a_run_of_others_is_recorded_with_its_sender() {
     let before = ledger.head().await;
     let node = || Actor::Executor("n1".into());
     let report = || Command::NodeStarted { part: PartId::from_number(77) };
-    let envelope = CommandEnvelope {
-        id: CommandId::new_now(),
-        actor: node(),
-        trace: TraceContext::default(),
-        command: report(),
-    };
+    let envelope =
+        CommandEnvelope { id: CommandId::new_now(), actor: node(), trace: TraceContext::default(), command: report() };
     for _ in 0..2 {
         let answer = ledger.client.send(&envelope).await.expect("an answer");
         assert_eq!(answer.result.unwrap_err().code, RefusalCode::Conflict);
@@ -192,7 +188,10 @@ async fn a_report_about_a_run_of_others_is_recorded_with_its_sender() {
     let [record] = &records[..] else { panic!("a repeated report leaves no second record: {records:?}") };
     assert_eq!(*record.actor, node());
     let Event::CommandRefused { command, message, .. } = &record.event else { panic!("{record:?}") };
-    assert_eq!((command.as_str(), message.as_str()), ("report", "node n1 reports about run 77, of which it has no part"));
+    assert_eq!(
+        (command.as_str(), message.as_str()),
+        ("report", "node n1 reports about run 77, of which it has no part")
+    );
     for _ in 0..40 {
         ledger.client.command(node(), TraceContext::default(), report()).await.expect("an answer");
     }

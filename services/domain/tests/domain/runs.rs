@@ -595,8 +595,7 @@ fn only_nodes_of_a_run_report_about_it() {
         ended: cluster.now,
     };
     let exit = exit();
-    let step_ended =
-        Command::NodeStepEnded { part, step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
+    let step_ended = Command::NodeStepEnded { part, step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
     for report in [Command::NodeStarted { part }, ended(run, exit.clone()), step_ended] {
         let words = format!("node node2 reports about run {run}, of which it has no part");
         cluster.refused(&executor("node2"), report, RefusalCode::Conflict, &words);

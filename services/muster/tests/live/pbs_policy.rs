@@ -212,7 +212,11 @@ fn cycles_are_on_record() {
     let [third, fourth] = [&singles[0], &singles[1]].map(|cycle| cycle["number"].as_u64().expect("a number"));
     let was_quiet = fourth >= third + 2;
     assert!(was_quiet || singles[1]["reasons"].to_string().contains("SCH_SCHEDULE_RECYC"), "{singles:?}");
-    assert!(cycles().iter().all(|cycle| cycle["started"] != 0 || cycle["reasons"] != serde_json::json!(["SCH_SCHEDULE_RECYC"])));
+    assert!(
+        cycles()
+            .iter()
+            .all(|cycle| cycle["started"] != 0 || cycle["reasons"] != serde_json::json!(["SCH_SCHEDULE_RECYC"]))
+    );
     let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }

@@ -90,8 +90,7 @@ impl Engine {
         start: Timestamp,
     ) -> Result<Slot, String> {
         let holder = self.queue.get(place).map(|entry| &entry.holder);
-        let breach =
-            holder.and_then(|holder| self.quota_reached(holder, wanted, &Usage::of(placement, wanted), start));
+        let breach = holder.and_then(|holder| self.quota_reached(holder, wanted, &Usage::of(placement, wanted), start));
         let slot = || Slot { start, placement: Arc::new(placement.clone()) };
         breach.map_or_else(|| Ok(slot()), |breach| Err(breach.to_string()))
     }

@@ -53,8 +53,7 @@ impl Engine {
             return;
         }
         let at = slot.start.plus_seconds(-i64::from(self.settings.make_way_ahead()));
-        let victims: Vec<JobId> =
-            gone.iter().map(|run| run.active().job).filter(|job| staying.contains(job)).collect();
+        let victims: Vec<JobId> = gone.iter().map(|run| run.active().job).filter(|job| staying.contains(job)).collect();
         let until = at.max(cycle.now.plus_micros(LEAVING_MICROS));
         for run in gone {
             self.hold_run(Run { assumed_end: run.assumed_end.min(until), ..run.clone() });

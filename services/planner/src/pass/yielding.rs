@@ -161,7 +161,13 @@ impl Engine {
 
     /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and
     /// the ones before them are set aside.
-    pub(super) fn victims_for(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
+    pub(super) fn victims_for(
+        &mut self,
+        cycle: &Cycle,
+        wanted: Wanted<'_>,
+        runs: &[JobId],
+        away: &mut Vec<Run>,
+    ) -> Vec<JobId> {
         let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.set_run_aside(*job)).collect();
         away.extend(set_aside.iter().cloned());
         if !self.has_room(cycle, wanted) {

@@ -13,12 +13,8 @@ const POLICIES: [&str; 3] = ["fcfs", "easy", "conservative"];
 
 /// Two nodes of four cores, the queue `default`, and below it `low`, and `spare`, whose jobs make way.
 fn world(policy: &str, by: WayOut, ahead_seconds: Option<u32>) -> World {
-    let queue = |name: &str, priority, makes_way| QueueSpec {
-        name: name.into(),
-        priority,
-        makes_way,
-        ..QueueSpec::default()
-    };
+    let queue =
+        |name: &str, priority, makes_way| QueueSpec { name: name.into(), priority, makes_way, ..QueueSpec::default() };
     let way = MakesWay { by, grace_seconds: 0 };
     let mut world = World::configured(ClusterConfig {
         settings: ClusterSettings { make_way_ahead_seconds: ahead_seconds, ..ClusterSettings::default() },
