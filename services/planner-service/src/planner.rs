@@ -456,8 +456,8 @@ impl<'c> Planner<'c> {
     fn plan(&mut self, now: Timestamp) -> ProposedPlan {
         let began = Instant::now();
         let limit = self.config.pass_limit();
-        let mut has_time = || began.elapsed() < limit;
-        let planned = self.projection.plan_within(now, &self.left_out, PassLimit::While(&mut has_time));
+        let has_time = || began.elapsed() < limit;
+        let planned = self.projection.plan_within(now, &self.left_out, PassLimit::While(&has_time));
         cycle_time::note(began.elapsed());
         // One that came to its time limit and started and promised nothing would only do the same again.
         let goes_on = !planned.plan.starts.is_empty() || !planned.plan.slots.is_empty();

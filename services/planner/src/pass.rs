@@ -64,7 +64,7 @@ impl Engine {
 
     /// The same with a limit on the time of the pass. Jobs that it does not come to get nothing new, and are told so; the
     /// rest of the plan stands (OAR-G-09).
-    pub fn pass_within(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>, limit: PassLimit<'_>) -> Plan {
+    pub fn pass_within<'l>(&mut self, now: Timestamp, left_out: &'l BTreeSet<JobId>, limit: PassLimit<'l>) -> Plan {
         if !left_out.is_empty() {
             // Jobs made way for starts that were refused.
             self.machine.frees_anything();

@@ -158,7 +158,7 @@ impl Projection {
     }
 
     /// The same with a limit on the time of the pass (OAR-G-09).
-    pub fn plan_within(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>, limit: PassLimit<'_>) -> Planned {
+    pub fn plan_within<'l>(&mut self, now: Timestamp, left_out: &'l BTreeSet<JobId>, limit: PassLimit<'l>) -> Planned {
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
         if self.engine.uses_fair_share() {

@@ -14,13 +14,13 @@ const LOOKS_AT_ONCE: u64 = 16;
 const MOST_LEFT_OUT: usize = 10_000;
 
 /// How long a pass may look at jobs.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub enum PassLimit<'l> {
     /// As long as it takes.
     #[default]
     Endless,
     /// As long as this says so; it is asked every few jobs.
-    While(&'l mut dyn FnMut() -> bool),
+    While(&'l dyn Fn() -> bool),
     /// For this many looks: so a pass is repeated that was cut short after as many.
     Looks(u64),
 }
@@ -42,7 +42,7 @@ impl Cycle<'_> {
             return false;
         }
         let looks = self.looked.len() as u64;
-        let goes_on = match &mut self.limit {
+        let goes_on = match &self.limit {
             PassLimit::Endless => return true,
             PassLimit::While(goes_on) => !looks.is_multiple_of(LOOKS_AT_ONCE) || goes_on(),
             PassLimit::Looks(most) => looks < *most,

@@ -93,11 +93,12 @@ impl Engine {
         let looked_at = sorted.iter().filter_map(|place| self.queue.get(*place)?.looked_at);
         let mut chances = Chances { as_of: looked_at.min().unwrap_or(0), ..Chances::default() };
         for place in sorted {
+            let Some(entry) = self.queue.get(*place) else { continue };
+            let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { continue };
+            // Whether it is news does not count: that is not in the state, from which a pass is repeated.
             if !cycle.may_look(*place) {
                 return;
             }
-            let Some(entry) = self.queue.get(*place) else { continue };
-            let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { continue };
             let is_news = entry.looked_at != Some(self.machine.freed_so_far());
             if !is_news || cycle.left_out.contains(&entry.id) {
                 continue;

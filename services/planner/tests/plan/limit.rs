@@ -14,7 +14,7 @@ use muster_schemas::{
     policy::{Policy, Turns},
     resources::{Alternative, Request},
 };
-use std::collections::BTreeSet;
+use std::{cell::Cell, collections::BTreeSet};
 
 fn of_cores(cores: u32) -> JobSpec {
     let request = Request { tasks: Some(cores), ..Request::default() };
@@ -50,12 +50,9 @@ fn a_pass_that_takes_too_long_publishes_what_it_has() {
         let mut world = World::new(nodes(1, 40));
         world.set_policy(policy);
         let jobs: Vec<JobId> = (0..40).map(|_| world.submit(of_cores(1))).collect();
-        let mut asked = 0;
-        let mut has_time = || {
-            asked += 1;
-            asked <= 2
-        };
-        let cut = planned(&world, PassLimit::While(&mut has_time));
+        let asked = Cell::new(0);
+        let has_time = || asked.replace(asked.get() + 1) < 2;
+        let cut = planned(&world, PassLimit::While(&has_time));
         assert!(cut.is_cut_short, "{name}");
         let looks = cut.plan.cut_after.expect("it has come to its limit");
         assert_eq!(planned(&world, PassLimit::Looks(looks)), cut, "{name}");
