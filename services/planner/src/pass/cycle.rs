@@ -140,8 +140,9 @@ impl Cycle<'_> {
 
     /// Whether the cycle has reached the maximum number of starts.
     pub fn is_full(&mut self, max_starts: u32) -> bool {
-        self.plan.is_cut_short |= self.plan.starts.len() >= max_starts as usize;
-        self.plan.is_cut_short
+        let is_full = self.plan.starts.len() >= max_starts as usize;
+        self.plan.is_cut_short |= is_full;
+        is_full
     }
 
     pub fn wake_at(&mut self, at: Timestamp) {
