@@ -33,9 +33,9 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
-        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, PolicyWarning, PowerRequest, QueuesPage,
-        ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest,
-        SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, PolicyWarning, PowerRequest,
+        QueuesPage, ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest,
+        ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
