@@ -122,7 +122,7 @@ mod tests {
             why: Some("body failed too often in a row".into()),
             program: None,
         };
-        assert_eq!(subject(&item, Dialects::default()), "[alpha] scheduling switched off");
+        assert_eq!(subject(&item, Dialects::NONE), "[alpha] scheduling switched off");
         let body = body(&item);
         assert!(body.starts_with("Event      scheduling switched off\nReason     body failed too often in a row\n"));
         assert!(!body.contains("Job") && !body.contains("Owner"), "{body}");

@@ -195,7 +195,7 @@ fn a_job_that_does_not_end_is_closed_without_its_nodes() {
     cluster.assert_replays();
 }
 
-/// PBS-Q-01: whoever ends a job can name the time from SIGTERM to SIGKILL; what is ending can only end sooner.
+/// Whoever ends a job can name the time from SIGTERM to SIGKILL; what is ending can only end sooner.
 #[test]
 fn an_end_can_name_the_time_until_the_kill() {
     let mut cluster = Cluster::new();

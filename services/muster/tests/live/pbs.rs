@@ -647,7 +647,7 @@ fn the_planner_is_switched_off_and_on() {
     };
     assert_eq!(started_with("f"), "Idle");
     assert_eq!(started_with("T"), "Active");
-    let switched = site.system.ok(&["events", "--kind", "settings.changed", "--json"]);
+    let switched = site.system.ok(&["events", "--kind", "cluster.settings_changed", "--json"]);
     assert!(switched.lines().last().is_some_and(|line| line.contains("\"is_idle\":false")), "{switched}");
 }
 

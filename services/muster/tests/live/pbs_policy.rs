@@ -105,13 +105,13 @@ fn a_policy_of_files_is_simulated_and_replayed() {
     site.system.wait_until("in force", || policy(&site)["name"] == "PBS fifo");
     let all = "-l select=4:ncpus=4 -l walltime";
     site.ok(&format!("echo 'until [ -e $PBS_O_WORKDIR/go ]; do sleep 0.05; done' | qsub {all}=1:00:00"));
-    site.system.wait_until("it runs", || starts(&site) == ["1"]);
+    site.system.wait_until("it runs", || starts(&site) == ["\"1\""]);
     for walltime in ["2:00:00", "0:10:00"] {
         site.ok(&format!("echo sleep 2 | qsub {all}={walltime}"));
     }
     site.system.write("go", "");
     site.system.wait_until("all are over", || site.ok("qstat").is_empty());
-    assert_eq!(starts(&site), ["1", "3", "2"]);
+    assert_eq!(starts(&site), ["1", "3", "2"].map(|job| format!("\"{job}\"")));
 
     site.system.write("policy.toml", &site.system.ok(&["config", "show", "--policy"]));
     let again = site.system.json(&["whatif", "--policy", "policy.toml", "--json"]);
