@@ -179,6 +179,9 @@ pub struct ClusterSettings {
     pub reserved_nodes_wait_seconds: Option<u32>,
     /// Users of whom any number of jobs with a fixed start may wait (OAR-G-15).
     pub unlimited_fixed_starts: Vec<String>,
+    /// How long before a fixed start the running jobs end that make way for it (OAR-T-25); `None` means
+    /// [`ClusterSettings::MAKE_WAY_AHEAD_SECONDS`].
+    pub make_way_ahead_seconds: Option<u32>,
 }
 
 impl ClusterSettings {
@@ -187,6 +190,9 @@ impl ClusterSettings {
 
     /// How long reservations wait for nodes that are gone, unless the site says otherwise.
     pub const RESERVED_NODES_WAIT_SECONDS: u32 = 300;
+
+    /// How long before a fixed start running jobs make way for it, unless the site says otherwise.
+    pub const MAKE_WAY_AHEAD_SECONDS: u32 = 60;
 
     /// How long a node may be silent before it is lost, in seconds.
     pub fn lost_after_seconds(&self, node: &NodeSpec) -> u32 {
@@ -201,6 +207,11 @@ impl ClusterSettings {
     /// How long a job with a fixed start waits for promised nodes that take no jobs, in seconds.
     pub fn reserved_nodes_patience(&self) -> u32 {
         self.reserved_nodes_wait_seconds.unwrap_or(Self::RESERVED_NODES_WAIT_SECONDS)
+    }
+
+    /// How long before a fixed start running jobs make way for it, in seconds.
+    pub fn make_way_ahead(&self) -> u32 {
+        self.make_way_ahead_seconds.unwrap_or(Self::MAKE_WAY_AHEAD_SECONDS)
     }
 }
 
@@ -227,6 +238,7 @@ impl Default for ClusterSettings {
             ends_domain_jobs: false,
             reserved_nodes_wait_seconds: None,
             unlimited_fixed_starts: Vec::new(),
+            make_way_ahead_seconds: None,
         }
     }
 }

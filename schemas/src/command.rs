@@ -544,6 +544,13 @@ pub enum Command {
         /// Why, for people.
         why: String,
     },
+    /// Put on record what is doubtful about the files of the policy in force. Administrators.
+    WarnOfPolicy {
+        /// Its name.
+        name: String,
+        /// The warnings, for people.
+        warnings: Vec<String>,
+    },
 }
 
 /// How to end jobs (HPC-C-06).
@@ -561,6 +568,9 @@ pub struct JobEnding {
     pub gives_up: bool,
     /// Shown on the jobs; at most 128 characters.
     pub message: String,
+    /// Seconds from SIGTERM to SIGKILL for what runs, at most 86,400; `None` means those of the job or of the cluster. None may be
+    /// named beside `is_forced`.
+    pub grace_seconds: Option<u32>,
 }
 
 /// The outcome of a call, as its runner reports it.

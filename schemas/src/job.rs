@@ -682,6 +682,8 @@ pub enum WaitReason {
     },
     /// Its queue starts no jobs, and has not passed it on to another one yet.
     NotPassedOn,
+    /// The last pass of the planner came to its time limit before it came to this job (OAR-G-09).
+    LeftOut,
 }
 
 impl fmt::Display for WaitReason {
@@ -729,6 +731,9 @@ impl fmt::Display for WaitReason {
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
             Self::DomainNotOpen(name) => write!(f, "no job runs that holds resources for planning domain {name}"),
             Self::FewGroups { until } => write!(f, "waits until {until} for nodes that are closer together"),
+            Self::LeftOut => {
+                f.write_str("the last pass of the planner came to its time limit before it came to this job")
+            }
             Self::NotPassedOn => f.write_str("its queue has not passed it on to another one yet"),
         }
     }

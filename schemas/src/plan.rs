@@ -269,6 +269,8 @@ pub struct ProposedPlan {
     pub lifted: Option<Vec<QueueLift>>,
     /// The units of jobs of `starts` on machines whose units have numbers (PBS-P-18).
     pub units: Vec<RunUnits>,
+    /// After how many looks at jobs it was cut short because its time was over; `None` if it was not (OAR-G-09).
+    pub cut_after: Option<u64>,
 }
 
 /// A cycle of planning by turns (PBS-C-11). A cycle that neither starts a job nor has anything new to say leaves only its number:
@@ -294,6 +296,9 @@ pub struct PlanCycle {
     /// What users have used, as far as the policy counts it, in the order of their names: where the policy says that it is time to
     /// publish it (PBS-FS-09). The ledger fills it in.
     pub usage: Option<Vec<UserUsage>>,
+    /// When the present half-life of what users have used began, where another one has begun: it was halved then (PBS-FS-08). The
+    /// ledger fills it in.
+    pub half_life_began: Option<Timestamp>,
 }
 
 /// Maximum number of users in [`PlanCycle::usage`].
@@ -393,6 +398,9 @@ pub struct PlanRecord {
     pub lifted: Option<Vec<QueueLift>>,
     /// The units of started jobs on machines whose units have numbers (PBS-P-18).
     pub units: Vec<RunUnits>,
+    /// After how many looks at jobs it was cut short because its time was over; `None` if it was not (OAR-G-09). The reasons
+    /// say which jobs it left out.
+    pub cut_after: Option<u64>,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.

@@ -278,6 +278,8 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::DomainNotOpen(_) => (ReasonWord::DomainNotOpen, None),
             WaitReason::FewGroups { .. } => (ReasonWord::FewGroups, None),
             WaitReason::NotPassedOn => (ReasonWord::NotPassedOn, None),
+            // Only the text says more.
+            WaitReason::LeftOut => (ReasonWord::NotPlannedYet, None),
         };
         Self { code, text: reason.to_string(), job }
     }
@@ -1005,6 +1007,16 @@ pub struct PolicyRefusal {
     pub sources: Vec<PolicySource>,
     /// The mistakes in them, for people. The first 100 are kept.
     pub mistakes: Vec<String>,
+}
+
+/// Something about the files of the policy in force is doubtful.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyWarning {
+    /// The name of the policy.
+    pub name: String,
+    /// The warnings, for people. The first 100 are kept.
+    pub warnings: Vec<String>,
 }
 
 /// A refusal by a program itself (SL-L-10).

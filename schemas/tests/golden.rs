@@ -228,6 +228,7 @@ fn plan(placement: &Placement) -> PlanRecord {
         cycle: None,
         lifted: None,
         units: Vec::new(),
+        cut_after: None,
     }
 }
 
@@ -306,7 +307,7 @@ fn events() -> Vec<Event> {
         Event::RunAllocated { job: task, run, placement: Arc::new(placement.clone()) },
         Event::RunPartStarted { job: task, run, node, component: 2 },
         Event::RunStarted { job: task, run, node, component: 1 },
-        Event::RunStopping { job: task, run, reason: StopReason::Cancelled },
+        Event::RunStopping { job: task, run, reason: StopReason::Cancelled, grace_seconds: None },
         Event::RunPartEnded { job: task, run, node, component: 2, exit: exit() },
         Event::RunEnded {
             job: task,
@@ -384,6 +385,10 @@ fn events() -> Vec<Event> {
     events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events.push(Event::LedgerHandsOver { ledger: "head2".into(), to: Some("head3".into()) });
     events.push(Event::StepWalltimeSet { job: task, run, step: StepId(3), walltime_seconds: Some(90) });
+    events.push(Event::PolicyWarned {
+        name: "day".into(),
+        warnings: vec!["holidays: they are those of 2025, and it is 2026".into()],
+    });
     events
 }
 

@@ -1,6 +1,7 @@
 //! How fast the planner plans, without a system around it: one core, no log.
 
 mod explain;
+mod policies;
 mod predicate;
 mod quotas;
 mod scene;
@@ -16,13 +17,13 @@ use super::{
 use anyhow::{Context as _, Result};
 use muster_planner::Engine;
 use muster_schemas::filter::ActivationOrdering;
+use policies::policy;
 use scene::Scene;
 use std::{
     collections::BTreeSet,
     fs,
     time::{Duration, Instant},
 };
-use traces::policy;
 
 pub use explain::explain;
 pub use predicate::predicate;

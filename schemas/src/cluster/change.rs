@@ -63,6 +63,7 @@ pub struct ClusterSettingsChange {
     pub ends_domain_jobs: Option<bool>,
     pub reserved_nodes_wait_seconds: Option<u32>,
     pub unlimited_fixed_starts: Option<Vec<String>>,
+    pub make_way_ahead_seconds: Option<u32>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -109,6 +110,31 @@ pub enum QueueValue {
 }
 
 impl QueueValue {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::DefaultWalltimeSeconds,
+        Self::MaxWalltimeSeconds,
+        Self::MaxRunningJobs,
+        Self::MaxRunningJobsPerUser,
+        Self::MaxJobs,
+        Self::Route,
+        Self::WalltimeIncreases,
+        Self::MakesWay,
+    ];
+
+    fn is_in(self, queue: &QueueSpec) -> bool {
+        match self {
+            Self::DefaultWalltimeSeconds => queue.default_walltime_seconds.is_some(),
+            Self::MaxWalltimeSeconds => queue.max_walltime_seconds.is_some(),
+            Self::MaxRunningJobs => queue.max_running_jobs.is_some(),
+            Self::MaxRunningJobsPerUser => queue.max_running_jobs_per_user.is_some(),
+            Self::MaxJobs => queue.max_jobs.is_some(),
+            Self::Route => queue.route.is_some(),
+            Self::WalltimeIncreases => queue.walltime_increases.is_some(),
+            Self::MakesWay => queue.makes_way.is_some(),
+        }
+    }
+
     fn unset(self, queue: &mut QueueSpec) {
         match self {
             Self::DefaultWalltimeSeconds => queue.default_walltime_seconds = None,
@@ -221,11 +247,43 @@ impl ClusterSettingsChange {
             ends_domain_jobs: named.ends_domain_jobs.unwrap_or(base.ends_domain_jobs),
             reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
             unlimited_fixed_starts: named.unlimited_fixed_starts.unwrap_or(base.unlimited_fixed_starts),
+            make_way_ahead_seconds: named.make_way_ahead_seconds.or(base.make_way_ahead_seconds),
         }
     }
 }
 
 impl QueueSpecChange {
+    /// What makes a queue into another one: it names what differs, and what the queue loses.
+    pub fn between(before: &QueueSpec, after: &QueueSpec) -> Self {
+        fn keep<T: PartialEq>(value: &mut Option<T>, before: Option<T>) {
+            if *value == before {
+                *value = None;
+            }
+        }
+        let (mut change, before) = (Self::from(after.clone()), before.clone());
+        let is_lost = |value: &QueueValue| value.is_in(&before) && !value.is_in(after);
+        change.unset = QueueValue::ALL.into_iter().filter(is_lost).collect();
+        let before = Self::from(before);
+        keep(&mut change.priority, before.priority);
+        keep(&mut change.default_job_priority, before.default_job_priority);
+        keep(&mut change.enabled, before.enabled);
+        keep(&mut change.started, before.started);
+        keep(&mut change.default_walltime_seconds, before.default_walltime_seconds);
+        keep(&mut change.max_walltime_seconds, before.max_walltime_seconds);
+        keep(&mut change.nodes, before.nodes);
+        keep(&mut change.users, before.users);
+        keep(&mut change.max_running_jobs, before.max_running_jobs);
+        keep(&mut change.max_running_jobs_per_user, before.max_running_jobs_per_user);
+        keep(&mut change.max_jobs, before.max_jobs);
+        keep(&mut change.attributes, before.attributes);
+        keep(&mut change.route, before.route);
+        keep(&mut change.least_asked, before.least_asked);
+        keep(&mut change.most_asked, before.most_asked);
+        keep(&mut change.walltime_increases, before.walltime_increases);
+        keep(&mut change.makes_way, before.makes_way);
+        change
+    }
+
     fn onto(&self, mut base: QueueSpec) -> QueueSpec {
         let named = self.clone();
         named.unset.iter().for_each(|value| value.unset(&mut base));
@@ -306,6 +364,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             ends_domain_jobs: Some(settings.ends_domain_jobs),
             reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
             unlimited_fixed_starts: Some(settings.unlimited_fixed_starts),
+            make_way_ahead_seconds: settings.make_way_ahead_seconds,
         }
     }
 }

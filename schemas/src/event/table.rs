@@ -231,9 +231,11 @@ macro_rules! event_table {
         run: RunId,
         /// Why.
         reason: StopReason,
+        /// Seconds from SIGTERM to SIGKILL, if somebody named them; else they are those of the job or of the cluster.
+        grace_seconds: Option<u32>,
     }
     is "job" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels, Notices],
-    public Run(JobStopping { job: *job, run: *run, reason: *reason });
+    public Run(JobStopping { job: *job, run: *run, reason: *reason, grace_seconds: *grace_seconds });
 
     /// A part of a run (one component on one node) has ended; others continue.
     RunPartEnded {
@@ -1180,7 +1182,8 @@ macro_rules! event_table {
     is "job" "class_changed", of [job], plan Jobs, replay Asked, concerns [],
     public Job(JobClassChanged { job: *job, component: *component, class: class.clone() });
 
-    /// A user's command about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
+    /// A user's command about jobs was refused (SL-L-10), or the report of a node about a run of which it has no part
+    /// (OAR-J-07); the actor is the user or the node. Nothing else changed.
     CommandRefused {
         /// The request, as one word.
         command: String,
@@ -1188,7 +1191,7 @@ macro_rules! event_table {
         code: RefusalCode,
         /// Why, for people; at most 1,024 bytes.
         message: String,
-        /// Number of earlier refusals of the same user that were not recorded, because there were too many in a short
+        /// Number of earlier refusals of the same actor that were not recorded, because there were too many in a short
         /// time.
         unrecorded: u64,
     }
@@ -1471,7 +1474,7 @@ macro_rules! event_table {
         /// The cycle.
         cycle: Arc<ProgramCycle>,
     }
-    is "planner" "cycled", of [], plan Never, replay Left, concerns [],
+    is "planner" "cycled", of [], plan Never, replay Left, concerns [Notices],
     public Plan(PlannerCycled { cycle: cycle.clone() });
 
     /// The log was restored from a backup: what was recorded after `to` is lost, and the numbers of those records are
@@ -1533,6 +1536,16 @@ macro_rules! event_table {
     }
     is "step" "walltime_set", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
     public Step(StepWalltimeSet { job: *job, run: *run, step: *step, walltime_seconds: *walltime_seconds });
+
+    /// Something about the files of the policy in force is doubtful.
+    PolicyWarned {
+        /// The name of the policy.
+        name: String,
+        /// The warnings, for people.
+        warnings: Vec<String>,
+    }
+    is "policy" "warned", of [], plan Never, replay Left, concerns [],
+    public Plan(PolicyWarned { name: name.clone(), warnings: warnings.clone() });
 
     } };
 }

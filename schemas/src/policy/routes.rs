@@ -57,6 +57,8 @@ pub struct Source {
     pub base: i64,
 }
 
+/// The attribute of jobs with what their owner has used, as [`Owners`] counts it. It follows the owner's use as long as a job waits.
+pub const PAST_USAGE: &str = "past_usage";
 /// The attribute of jobs that is not 0 if somebody waits for them at a terminal.
 pub const INTERACTIVE: &str = "interactive";
 /// The attribute of jobs with the base of their priority.
@@ -181,6 +183,8 @@ pub struct Owners {
     pub left_after_day_millionths: Option<u32>,
     /// The same for owners in groups that have used more than their allocation; `None` means no other part.
     pub over_left_after_day_millionths: Option<u32>,
+    /// Their use is only counted, for orders that ask for [`PAST_USAGE`]: owners take no turns.
+    pub only_counts: bool,
 }
 
 /// What jobs may use of the usual hours.

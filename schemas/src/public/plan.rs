@@ -43,6 +43,15 @@ public_events! { PlanData
     }
     says |data, f| write!(f, "the policy {} was refused for {} mistakes", data.name, data.mistakes.len());
 
+    /// Something about the files of the policy in force is doubtful.
+    "policy" "warned" PolicyWarned about name {
+        /// The name of the policy.
+        name: String,
+        /// The warnings, the first 100.
+        warnings: Vec<String>,
+    }
+    says |data, f| write!(f, "the policy {} has {} warnings", data.name, data.warnings.len());
+
     /// An advance reservation was created or changed.
     "reservation" "set" ReservationSet about reservation.name {
         /// The reservation from now on.

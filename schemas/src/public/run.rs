@@ -71,6 +71,8 @@ public_events! { RunData
         run: RunId,
         /// Why.
         reason: StopReason,
+        /// Seconds from SIGTERM to SIGKILL, if somebody named them.
+        grace_seconds: Option<u32>,
     }
     says |data, f| write!(f, "job {} is being stopped: {}", data.job, stop_text(data.reason));
 

@@ -29,6 +29,18 @@ pub fn parse_image(text: &str) -> Result<String, String> {
     Ok(image_from(&here.to_string_lossy(), text))
 }
 
+/// A switch in the words of PBS's start option (PBS-C-05).
+///
+/// # Errors
+/// It is none of them.
+pub fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "t" | "True" | "T" | "1" => Ok(true),
+        "false" | "f" | "False" | "F" | "0" => Ok(false),
+        other => Err(format!("`{}` is not true, t, True, T, 1, false, f, False, F or 0", shorten(other))),
+    }
+}
+
 /// A number of bytes: `512M`, `4G`, `1.5T`; units K, M, G, T, P are powers of 1,024, with or without `B` or `iB`.
 ///
 /// A number alone is refused (other schedulers take it for MiB), except 0.

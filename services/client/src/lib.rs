@@ -33,9 +33,9 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
-        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, PowerRequest, QueuesPage,
-        ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest,
-        SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, PolicyWarning, PowerRequest,
+        QueuesPage, ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest,
+        ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -274,6 +274,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn refuse_policy(&mut self, id: CommandId, refusal: &PolicyRefusal) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/policy/refusals", refusal)
+    }
+
+    /// Puts on record what is doubtful about the files of the policy in force.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn warn_of_policy(&mut self, id: CommandId, warning: &PolicyWarning) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/policy/warnings", warning)
     }
 
     /// One page of jobs.

@@ -244,6 +244,9 @@ pub struct UpOptions {
     /// The configuration file [default: /etc/muster/muster.toml if it exists]
     #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
     pub config: Option<PathBuf>,
+    /// Whether jobs start, whatever was set before: true, t, True, T, 1, false, f, False, F or 0 [default: as it was]
+    #[arg(short = 'a', long, value_name = "WORD", value_parser = values::parse_switch)]
+    pub scheduling: Option<bool>,
     /// What to do without the log that was there.
     #[command(flatten)]
     pub log: LogOptions,
@@ -276,6 +279,9 @@ pub struct ServeOptions {
     /// The node that the executor serves [default: this host's name]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
+    /// Whether jobs start, whatever was set before: true, t, True, T, 1, false, f, False, F or 0 [default: as it was]
+    #[arg(short = 'a', long, value_name = "WORD", value_parser = values::parse_switch)]
+    pub scheduling: Option<bool>,
     /// What to do without the log that was there.
     #[command(flatten)]
     pub log: LogOptions,

@@ -70,7 +70,9 @@ impl State {
                 self.part_started(*run, *node, *component);
                 self.run_started(*job, *run, now);
             }
-            Event::RunStopping { run, reason, .. } => self.change_run(*run, |run| run.stopping = Some(*reason)),
+            Event::RunStopping { run, reason, grace_seconds, .. } => self.change_run(*run, |run| {
+                (run.stopping, run.stop_grace_seconds) = (Some(*reason), *grace_seconds);
+            }),
             Event::RunPartEnded { run, node, component, exit, .. } => {
                 self.part_ended(*run, *node, *component, exit);
                 self.left_part_ended(*run, *node);
@@ -106,7 +108,7 @@ impl State {
             }
             Event::PolicySet { policy } => self.policy_set(policy, now),
             // A record for people: the policy in force stays.
-            Event::PolicyRefused { .. } => {}
+            Event::PolicyRefused { .. } | Event::PolicyWarned { .. } => {}
             Event::ReservationSet { reservation } => self.reservation_set(reservation, now),
             Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
             Event::ReservationBegun { name } => self.reservation_begun(name, now),

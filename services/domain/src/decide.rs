@@ -67,6 +67,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RefusePolicy { name, sources, mistakes } => {
             planning::decide::refuse_policy(&access, name, sources, mistakes)
         }
+        Command::WarnOfPolicy { name, warnings } => planning::decide::warn_of_policy(&access, name, warnings),
         Command::Reserve { reservation } => reservations::decide::reserve(&access, *reservation, now),
         Command::ChangeReservation { reservation } => {
             reservations::decide::change_reservation(&access, *reservation, now)

@@ -1,6 +1,6 @@
 //! The notifications that follow from a record.
 
-use crate::{copies, jobs::Job, power, state::State, triggers};
+use crate::{copies, jobs::Job, planning, power, state::State, triggers};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Actor, Event, Record, StopReason},
@@ -21,6 +21,9 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
     }
     if power::notices::is_told(&record.event) {
         return power::notices::item(state, record).into_iter().collect();
+    }
+    if planning::notices::is_told(&record.event) {
+        return planning::notices::items(state, record);
     }
     let Some(happened) = Happened::of(record) else {
         return triggers::notices::item(state, record).into_iter().collect();
@@ -204,12 +207,14 @@ mod tests {
                 Event::JobSuspended { was_resuming, .. } => *was_resuming = false,
                 Event::RunEnded { outcome, .. } => *outcome = Outcome::TimedOut,
                 Event::RunStopping { reason, .. } => *reason = StopReason::Cancelled,
+                Event::ProgramCycled { cycle } => Arc::make_mut(cycle).gave_up = true,
                 _ => {}
             }
             let ada = Owner { user: "ada".into(), uid: 1000, gid: 1000 };
             let by_user = Record { event: event.clone(), actor: Actor::User(ada).into(), ..record.clone() };
             let is_of_job = Happened::of(&by_user).is_some() || copies::notices::is_told(&event);
-            is_of_job || power::notices::is_told(&event) || triggers::notices::item(&State::default(), record).is_some()
+            let is_of_cluster = power::notices::is_told(&event) || planning::notices::is_told(&event);
+            is_of_job || is_of_cluster || triggers::notices::item(&State::default(), record).is_some()
         });
     }
 }

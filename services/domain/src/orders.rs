@@ -138,7 +138,7 @@ fn stop_for(state: &State, run: &Run, part: PartId, reason: StopReason) -> Order
             let more = state.job(run.job).map_or(0, |job| state.preemption_grace_seconds(job));
             kill_grace(state, run).saturating_add(more)
         }
-        _ => kill_grace(state, run),
+        _ => run.stop_grace_seconds.unwrap_or_else(|| kill_grace(state, run)),
     };
     OrderSeed::Stop { part, reason, grace_seconds }
 }

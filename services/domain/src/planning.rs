@@ -6,6 +6,7 @@ mod comments;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod job_comments;
+pub(crate) mod notices;
 mod queries;
 mod route_charges;
 mod routing;

@@ -1,8 +1,10 @@
 //! The GPUs of a node: their device files, and the numbers by which programs know them.
 
 mod amd;
+mod library;
 mod numbering;
 mod nvml;
+mod rsmi;
 mod watch;
 
 use crate::containment::DeviceNumber;

@@ -119,6 +119,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::SetNodeClosures { .. }
         | Command::SetPolicy { .. }
         | Command::RefusePolicy { .. }
+        | Command::WarnOfPolicy { .. }
         | Command::SetParameters { .. }
         | Command::SetTemplate { .. }
         | Command::RemoveTemplate { .. }

@@ -103,6 +103,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/config", get(state::config).put(commands::configure))
         .route("/v1/policy", get(state::policy).put(commands::set_policy))
         .route("/v1/policy/refusals", post(commands::refuse_policy))
+        .route("/v1/policy/warnings", post(commands::warn_of_policy))
         .route("/v1/dialects", get(state::dialects))
         .route("/v1/info", get(state::info))
         .route("/v1/ledgers", get(ledgers::list))

@@ -1,5 +1,6 @@
 //! Which refusals leave a record (SL-L-10): those of users' requests, including those that their programs decided
-//! themselves; and only a limited number for each user in a short time, so that nobody can fill the log with refusals.
+//! themselves. Refused reports of nodes about runs of others leave one too (OAR-J-07). There is only a limited number for each sender
+//! in a short time, so that nobody can fill the log with refusals.
 
 use muster_schemas::{
     agent::AGENT_NOTE,
@@ -17,6 +18,9 @@ const MOST_RECORDS: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 /// The most users whose refusals are counted at a time; refusals of further users leave no record.
 const MOST_USERS: usize = 10_000;
+
+/// A report of a node about a run, as its refusal names it.
+const REPORT: &str = "report";
 
 /// Recent refusals. They are lost with the process, and do not belong to the state.
 #[derive(Debug, Default)]
@@ -67,6 +71,7 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::Reserve { .. } => "reserve",
         Command::ChangeReservation { .. } => "change_reservation",
         Command::RemoveReservation { .. } => "remove_reservation",
+        Command::NodeStarted { .. } | Command::NodeEnded { .. } | Command::NodeStepEnded { .. } => REPORT,
         _ => return None,
     })
 }
@@ -84,6 +89,10 @@ impl Refusals {
             Actor::User(owner) => &owner.user,
             // No user has such a name.
             Actor::Executor(node) if command == AGENT_NOTE => &format!("{AGENT_NOTE}/{node}"),
+            // Of a run of which the node has no part (OAR-J-07).
+            Actor::Executor(node) if command == REPORT && refusal.code == RefusalCode::Conflict => {
+                &format!("{REPORT}/{node}")
+            }
             _ => return None,
         };
         // It waits for others and will ask again.
@@ -147,5 +156,22 @@ mod tests {
         assert_eq!(refusals.record(&Actor::Planner, "submit", &refusal, start), None);
         let busy = Refusal::new(RefusalCode::Busy, "others run");
         assert_eq!(refusals.record(&user("eve"), "launch_step", &busy, start + WINDOW), None, "it asks again");
+    }
+
+    /// OAR-J-07: a report about a run of others names its sender, and one node cannot fill the log with such reports.
+    #[test]
+    fn reports_about_runs_of_others_are_recorded_up_to_a_number() {
+        let (mut refusals, start) = (Refusals::default(), Instant::now());
+        let foreign = Refusal::new(RefusalCode::Conflict, "node n1 reports about run 7, of which it has no part");
+        let node = |name: &str| Actor::Executor(name.into());
+        let what = audited(&Command::NodeStarted { part: muster_schemas::PartId::from_number(7) }).expect("it is told");
+        for _ in 0..MOST_RECORDS {
+            assert!(refusals.record(&node("n1"), what, &foreign, start).is_some());
+        }
+        assert_eq!(refusals.record(&node("n1"), what, &foreign, start), None);
+        assert!(refusals.record(&node("n2"), what, &foreign, start).is_some());
+        let unknown = Refusal::new(RefusalCode::NotFound, "node n3 is not part of the cluster");
+        assert_eq!(refusals.record(&node("n3"), what, &unknown, start), None);
+        assert_eq!(refusals.record(&node("n3"), "drain_nodes", &foreign, start), None);
     }
 }

@@ -7,7 +7,7 @@ use muster_bus::{Bus as _, LocalBus, LogItem};
 use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     event::{Actor, Event, Owner, TraceContext},
-    ids::{CommandId, JobId, Sequence},
+    ids::{CommandId, JobId, PartId, Sequence},
     time::Timestamp,
 };
 use std::{sync::Arc, time::Duration};
@@ -167,6 +167,35 @@ async fn subjects_are_for_their_own_actors() {
     let reply = ledger.bus.request(subject, nonsense, Duration::from_secs(5)).await.unwrap();
     let answer: Answer = reply.decode().unwrap();
     assert_eq!(answer.result.unwrap_err().code, RefusalCode::Invalid);
+    ledger.stop().await;
+}
+
+/// OAR-J-07: the report of a node about a run of which it has no part changes nothing, and leaves a record with the name of the node.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_about_a_run_of_others_is_recorded_with_its_sender() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let before = ledger.head().await;
+    let node = || Actor::Executor("n1".into());
+    let report = || Command::NodeStarted { part: PartId::from_number(77) };
+    let envelope =
+        CommandEnvelope { id: CommandId::new_now(), actor: node(), trace: TraceContext::default(), command: report() };
+    for _ in 0..2 {
+        let answer = ledger.client.send(&envelope).await.expect("an answer");
+        assert_eq!(answer.result.unwrap_err().code, RefusalCode::Conflict);
+    }
+    let records = ledger.records(before.next()).await;
+    let [record] = &records[..] else { panic!("a repeated report leaves no second record: {records:?}") };
+    assert_eq!(*record.actor, node());
+    let Event::CommandRefused { command, message, .. } = &record.event else { panic!("{record:?}") };
+    assert_eq!(
+        (command.as_str(), message.as_str()),
+        ("report", "node n1 reports about run 77, of which it has no part")
+    );
+    for _ in 0..40 {
+        ledger.client.command(node(), TraceContext::default(), report()).await.expect("an answer");
+    }
+    assert_eq!(ledger.records(before.next()).await.len(), 20, "no node can fill the log with them");
     ledger.stop().await;
 }
 

@@ -62,6 +62,7 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         let wanted = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
         loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
     }
+    switch_scheduling(&mut loaded, options.scheduling);
     let identity = identity("muster", None, &loaded);
     in_runtime(&identity, &data_dir, loaded, false, async |host, bus| {
         host.start(Role::Ledger, bus).await?;
@@ -109,6 +110,10 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
         let wanted = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
         loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
     }
+    if options.scheduling.is_some() && !roles.contains(&Role::Ledger) {
+        return Err(Failure::usage("--scheduling is for the role ledger"));
+    }
+    switch_scheduling(&mut loaded, options.scheduling);
     let names: Vec<&str> = roles.iter().map(|role| role_name(*role)).collect();
     let service = if let [only] = names[..] { format!("muster-{only}") } else { "muster".to_owned() };
     let node = roles.contains(&Role::Executor).then(|| loaded.configuration.executor.node.clone());
@@ -125,6 +130,14 @@ fn heed_log_options(loaded: &mut Loaded, options: LogOptions) {
     let ledger = &mut loaded.configuration.ledger;
     (ledger.new_log, ledger.accept_log_end) = (options.new_log, options.accept_log_end);
     ledger.promoted = options.lead_new_stream.map(Sequence);
+}
+
+/// Has the ledger switch scheduling on or off as it starts, which is a change of the configuration like any other. Without a word
+/// it is as it was (PBS-C-05).
+fn switch_scheduling(loaded: &mut Loaded, is_on: Option<bool>) {
+    if let Some(is_on) = is_on {
+        loaded.configuration.ledger.cluster.get_or_insert_default().settings.is_idle = Some(!is_on);
+    }
 }
 
 /// The identity of this process for telemetry.

@@ -11,8 +11,10 @@ use std::fmt::Write as _;
 /// One line: `[muster] job 12 (simulate) completed`, or the subject that users of the job's dialect know.
 pub(crate) fn subject(item: &NotifyItem, dialects: Dialects) -> String {
     let words = dialects.named(item.dialect.as_deref()).and_then(|dialect| dialect.mail_subject(item));
-    let words =
-        words.unwrap_or_else(|| format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)));
+    let words = words.unwrap_or_else(|| match is_of_cluster(item) {
+        true => format!("[{}] {}", item.cluster, event_words(item)),
+        false => format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)),
+    });
     words.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
@@ -25,6 +27,13 @@ pub(crate) fn body(item: &NotifyItem) -> String {
             let _ = writeln!(text, "{name:<10} {value}");
         }
     };
+    if is_of_cluster(item) {
+        line("Event", &event_words(item));
+        line("Reason", item.why.as_deref().unwrap_or_default());
+        line("Time", &time(Some(item.time)));
+        line("Cluster", &item.cluster);
+        return text;
+    }
     line("Job", &format!("{} ({})", item.job, item.name));
     line("Event", &event_words(item));
     line("Reason", item.why.as_deref().unwrap_or_default());
@@ -39,6 +48,11 @@ pub(crate) fn body(item: &NotifyItem) -> String {
     line("Nodes", &item.nodes.join(","));
     line("Cluster", &item.cluster);
     text
+}
+
+/// Whether it is about no job.
+fn is_of_cluster(item: &NotifyItem) -> bool {
+    item.job.number == 0
 }
 
 /// How it ended, in words, or one word for any other event.
@@ -70,4 +84,47 @@ fn exit(item: &NotifyItem) -> String {
 
 fn time(time: Option<Timestamp>) -> String {
     time.map(|time| time.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        JobId, Sequence,
+        event::Owner,
+        job::{Occasion, Sink},
+    };
+
+    /// PBS-X-24: a mail about no job names none.
+    #[test]
+    fn a_mail_about_the_cluster_names_no_job() {
+        let item = NotifyItem {
+            job: JobId::job(0),
+            of: Sequence(7),
+            notification: 0,
+            occasion: Occasion::Failed,
+            sink: Sink::Mail("ann".into()),
+            time: Timestamp(0),
+            event: "scheduling_switched_off".into(),
+            outcome: None,
+            cluster: "alpha".into(),
+            name: String::new(),
+            owner: Owner { user: "ann".into(), uid: 1, gid: 1 },
+            queue: String::new(),
+            run: None,
+            nodes: Vec::new(),
+            submitted: Timestamp(0),
+            started: None,
+            task_outcomes: None,
+            output: None,
+            dialect: None,
+            is_tried_once: false,
+            why: Some("body failed too often in a row".into()),
+            program: None,
+        };
+        assert_eq!(subject(&item, Dialects::NONE), "[alpha] scheduling switched off");
+        let body = body(&item);
+        assert!(body.starts_with("Event      scheduling switched off\nReason     body failed too often in a row\n"));
+        assert!(!body.contains("Job") && !body.contains("Owner"), "{body}");
+    }
 }

@@ -49,6 +49,8 @@ pub struct Config {
     pub prediction_change_seconds: u64,
     /// ... and by more percent of the rest of the wait, 0 to 100.
     pub prediction_change_percent: u32,
+    /// How long a pass of the built-in planner may look at jobs, 1 to 3,600 seconds (OAR-G-09).
+    pub pass_limit_seconds: u64,
     /// How long a plan may be due before a planner that stands by takes over, 1 to 3,600 seconds.
     pub takeover_seconds: u64,
 }
@@ -82,6 +84,7 @@ impl Default for Config {
             predict: true,
             prediction_change_seconds: seconds,
             prediction_change_percent: percent,
+            pass_limit_seconds: 30,
             takeover_seconds: 3,
         }
     }
@@ -90,6 +93,11 @@ impl Default for Config {
 impl Config {
     pub(crate) fn tolerance(&self) -> Tolerance {
         Tolerance { seconds: self.prediction_change_seconds, percent: self.prediction_change_percent }
+    }
+
+    /// How long a pass may look at jobs.
+    pub(crate) fn pass_limit(&self) -> Duration {
+        Duration::from_secs(self.pass_limit_seconds)
     }
 
     /// How long a planner that stands by waits for a plan. A program that plans has its own time besides: a scheduling

@@ -13,7 +13,7 @@ use crate::{
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
-use muster_planner::projection::Projection;
+use muster_planner::{PassLimit, projection::Projection};
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterSettingsChange},
@@ -85,6 +85,8 @@ pub(crate) struct Planner<'c> {
     border: Option<Timestamp>,
     /// When what users have used was last published (PBS-FS-09).
     published: Option<Timestamp>,
+    /// When the half-life of it began that was last published (PBS-FS-08).
+    half_life_began: Option<Timestamp>,
 }
 
 impl<'c> Planner<'c> {
@@ -123,6 +125,7 @@ impl<'c> Planner<'c> {
             started: 0,
             border: None,
             published: None,
+            half_life_began: None,
         })
     }
 
@@ -320,10 +323,12 @@ impl<'c> Planner<'c> {
         let hour = script::hour(self.state(), now);
         let sync_seconds = policy.turns.as_ref().and_then(|turns| turns.usage.as_ref()).map(|rule| rule.sync_seconds);
         let usage = sync_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| self.publish(seconds, now));
+        let half_life_began = self.state().half_life_began(now).filter(|at| self.half_life_began != Some(*at));
+        self.half_life_began = half_life_began.or(self.half_life_began);
         if self.passes == 0 {
             noted = vec![Trigger::First];
         } else if noted.is_empty() {
-            if plan.starts.is_empty() && usage.is_none() {
+            if plan.starts.is_empty() && usage.is_none() && half_life_began.is_none() {
                 return None;
             }
             noted.push(Trigger::Time);
@@ -341,6 +346,7 @@ impl<'c> Planner<'c> {
             policy: policy.name.clone(),
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             usage,
+            half_life_began,
             ..PlanCycle::default()
         }))
     }
@@ -449,9 +455,16 @@ impl<'c> Planner<'c> {
     /// A plan by the policy in force.
     fn plan(&mut self, now: Timestamp) -> ProposedPlan {
         let began = Instant::now();
-        let planned = self.projection.plan(now, &self.left_out);
+        let limit = self.config.pass_limit();
+        let has_time = || began.elapsed() < limit;
+        let planned = self.projection.plan_within(now, &self.left_out, PassLimit::While(&has_time));
         cycle_time::note(began.elapsed());
-        self.is_plan_due = planned.is_cut_short;
+        // One that came to its time limit and started and promised nothing would only do the same again.
+        let goes_on = !planned.plan.starts.is_empty() || !planned.plan.slots.is_empty();
+        self.is_plan_due = planned.is_cut_short && (planned.plan.cut_after.is_none() || goes_on);
+        if let Some(looks) = planned.plan.cut_after {
+            tracing::warn!(looks, ?limit, "the pass came to its time limit: jobs that it did not come to wait");
+        }
         self.wake = planned.next_wake;
         if self.state().policy().turns.is_some() {
             let seconds = script::iteration_seconds(self.state(), self.config.schedule_iteration_seconds);
@@ -719,7 +732,7 @@ impl<'c> Planner<'c> {
 
 /// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    let publishes = plan.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some() || cycle.half_life_began.is_some());
     plan.reasons.is_empty() && plan.promised.is_none() && plan.lifted.is_none() && !publishes && !acts(plan)
 }
 

@@ -6,7 +6,8 @@ use muster_planner_service::Config;
 use muster_schemas::{
     Timestamp,
     command::{Command, RefusedStart, Reply},
-    event::{Actor, Event},
+    event::{Actor, Event, WaitingJob},
+    job::WaitReason,
     plan::ProposedPlan,
     policy::{Policy, Turns, UsageRule},
 };
@@ -33,6 +34,26 @@ async fn jobs_are_started_once_in_plans_of_bounded_size() {
             assert!(all.insert(job), "job {job} is started twice");
         }
     }
+}
+
+/// OAR-G-09: a planner whose passes have no time says whom they leave out, does not try again at once, and plans in time where it can.
+#[tokio::test]
+async fn a_pass_without_time_says_whom_it_leaves_out() {
+    let mut ledger = Ledger::start(1, 8).await;
+    let jobs = [ledger.submit(1, None).await, ledger.submit(1, None).await];
+    let config = || Config { predict: false, ..Config::default() };
+    let planner = start_planner(&ledger.bus, Config { pass_limit_seconds: 0, ..config() }).await;
+    let (plan, _) = ledger.commit_next_plan().await;
+    assert_eq!((plan.cut_after, started(&plan)), (Some(0), Vec::new()));
+    let left_out: Vec<_> = plan.reasons.iter().map(|waiting| (waiting.job, waiting.reason.clone())).collect();
+    assert_eq!(left_out, jobs.map(|job| (job, WaitReason::LeftOut)));
+    let third = ledger.submit(1, None).await;
+    let (next, _) = ledger.commit_next_plan().await;
+    assert_eq!(next.reasons, [WaitingJob { job: third, reason: WaitReason::LeftOut }], "the others know");
+    drop(planner);
+    let _planner = start_planner(&ledger.bus, config()).await;
+    let (whole, _) = ledger.commit_next_plan().await;
+    assert_eq!((whole.cut_after, started(&whole)), (None, vec![jobs[0], jobs[1], third]));
 }
 
 /// PBS-C-02, PBS-C-07: under turns another cycle follows one that started a job, which has nothing to say; the cycle that

@@ -277,6 +277,7 @@ impl Engine {
 
     /// Sets the facts that planning by turns with routes needs.
     pub fn set_conditions(&mut self, conditions: Conditions) {
+        self.queue.owner_use.clone_from(&conditions.usage);
         self.conditions = conditions;
     }
 
@@ -301,9 +302,11 @@ impl Engine {
         run
     }
 
-    /// How long a job with a fixed start waits for promised nodes that take no jobs (OAR-G-13).
-    pub fn set_reserved_nodes_wait_seconds(&mut self, seconds: Option<u32>) {
-        self.settings.reserved_nodes_wait_seconds = seconds;
+    /// Sets how long a job with a fixed start waits for promised nodes that take no jobs (OAR-G-13), and how long before it
+    /// runs make way for it (OAR-T-25).
+    pub fn set_fixed_starts(&mut self, settings: &ClusterSettings) {
+        self.settings.reserved_nodes_wait_seconds = settings.reserved_nodes_wait_seconds;
+        self.settings.make_way_ahead_seconds = settings.make_way_ahead_seconds;
     }
 
     /// Memory for each core of requests that name none, in bytes.

@@ -103,6 +103,7 @@ pub mod whatif;
 
 pub use class::Size;
 pub use engine::Engine;
+pub use pass::PassLimit;
 
 /// A policy that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -465,18 +465,25 @@ impl Machine {
 
     /// Whether more is held than exists, in a window, on the nodes and licences of a placement.
     pub fn overbooks(&self, demand: &Demand, placement: &Placement, window: Window) -> bool {
-        let node_is_overbooked = |share: &NodeShare| {
-            let node = self.node(share.node).filter(|node| node.promises > 0);
-            node.is_some_and(|node| node.line.least(window.from, window.until).is_overbooked())
-        };
+        placement.shares().any(|share| self.overbooks_node(share.node, window))
+            || self.overbooks_licences(demand, placement, window)
+    }
+
+    /// The same for one node.
+    pub fn overbooks_node(&self, node: NodeId, window: Window) -> bool {
+        let node = self.node(node).filter(|node| node.promises > 0);
+        node.is_some_and(|node| node.line.least(window.from, window.until).is_overbooked())
+    }
+
+    /// The same for the licences only.
+    pub fn overbooks_licences(&self, demand: &Demand, placement: &Placement, window: Window) -> bool {
         let licence_is_overbooked = |name: &String| {
             let licence = self.licences.get(name.as_str());
             licence.is_none_or(|licence| licence.line.least(window.from, window.until).cores < 0)
         };
-        placement.shares().any(node_is_overbooked)
-            || demand.components.iter().zip(&placement.components).any(|(component, placed)| {
-                let alternative = component.alternatives.get(placed.alternative as usize);
-                alternative.into_iter().flat_map(|alternative| alternative.licences.keys()).any(licence_is_overbooked)
-            })
+        demand.components.iter().zip(&placement.components).any(|(component, placed)| {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            alternative.into_iter().flat_map(|alternative| alternative.licences.keys()).any(licence_is_overbooked)
+        })
     }
 }

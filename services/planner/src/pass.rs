@@ -7,6 +7,7 @@ mod fixed;
 mod greedy;
 mod growth;
 mod inside;
+mod limit;
 mod modes;
 mod now_index;
 mod offers;
@@ -21,9 +22,11 @@ mod trace;
 pub(crate) mod turn;
 mod users_most;
 mod visits;
+mod way;
 mod yielding;
 
 pub use cycle::Plan;
+pub use limit::PassLimit;
 pub(crate) use trace::is_lack;
 pub use trace::{Look, Refusal};
 pub(crate) use visits::crossed;
@@ -56,11 +59,17 @@ impl Engine {
     /// [`Engine::begin`] once they have happened. Promises are kept at once; call [`Engine::set_slot`] if they were not
     /// accepted.
     pub fn pass(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Plan {
+        self.pass_within(now, left_out, PassLimit::Endless)
+    }
+
+    /// The same with a limit on the time of the pass. Jobs that it does not come to get nothing new, and are told so; the
+    /// rest of the plan stands (OAR-G-09).
+    pub fn pass_within<'l>(&mut self, now: Timestamp, left_out: &'l BTreeSet<JobId>, limit: PassLimit<'l>) -> Plan {
         if !left_out.is_empty() {
             // Jobs made way for starts that were refused.
             self.machine.frees_anything();
         }
-        let mut cycle = self.cycle(now, left_out, None);
+        let mut cycle = self.cycle(now, left_out, limit, None);
         self.resize_behind(&mut cycle);
         let plan = self.finish(cycle);
         self.real_plan(plan)
@@ -70,7 +79,7 @@ impl Engine {
     /// that have no turn. Under any other policy nothing is told.
     pub fn pass_traced(&mut self, now: Timestamp) -> (Plan, Vec<Look>) {
         let nobody = BTreeSet::new();
-        let mut cycle = self.cycle(now, &nobody, Some(Vec::new()));
+        let mut cycle = self.cycle(now, &nobody, PassLimit::Endless, Some(Vec::new()));
         self.resize_behind(&mut cycle);
         let trace = cycle.trace.take().unwrap_or_default();
         let plan = self.finish(cycle);
@@ -78,7 +87,13 @@ impl Engine {
     }
 
     /// The stages of a pass that waiting jobs need. Holdings taken by the cycle are not given back yet.
-    fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>, trace: Option<Vec<Look>>) -> Cycle<'c> {
+    fn cycle<'c>(
+        &mut self,
+        now: Timestamp,
+        left_out: &'c BTreeSet<JobId>,
+        limit: PassLimit<'c>,
+        trace: Option<Vec<Look>>,
+    ) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);
         let freed_so_far = self.machine.freed_so_far();
@@ -114,8 +129,11 @@ impl Engine {
             quota_hints: HashMap::new(),
             quota_places: Vec::new(),
             patient: BTreeMap::new(),
+            limit,
+            looked: Vec::new(),
         };
         self.judge_classes();
+        self.clear_ways(&mut cycle);
         self.drop_broken_promises(&mut cycle);
         self.keep_fixed(&mut cycle);
         let policy = self.policy.clone();
@@ -167,6 +185,7 @@ impl Engine {
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_patient(&mut cycle);
         self.tell_the_hopeless(&mut cycle);
+        self.tell_who_is_left_out(&mut cycle);
         self.forget_promises_for_now(&mut cycle);
         if cycle.plan.is_cut_short {
             // The pass of backfill is incomplete and continues in the next cycle. Until then the findings of the one
@@ -174,7 +193,8 @@ impl Engine {
             cycle.plan.backfill_pass = None;
         }
         // Every promise was checked against what was freed before this cycle, or there are none to check.
-        if self.capacity_freed || self.machine.promises() == 0 {
+        let has_checked_all = self.capacity_freed && cycle.plan.cut_after.is_none();
+        if has_checked_all || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);
         }
         for (demand, placement, holding) in cycle.taken.iter().chain(&cycle.components.taken) {

@@ -163,6 +163,12 @@ impl Forward {
         for start in plan.starts {
             self.start(start);
         }
+        // Only for fixed starts: whoever else gains does so at once or never.
+        let make_way: Vec<JobId> = plan.preemptions.into_iter().flat_map(|preemption| preemption.victims).collect();
+        if !make_way.is_empty() {
+            make_way.into_iter().for_each(|victim| self.end(victim));
+            return true;
+        }
         let entry = self.followers.next_entry();
         if is_cut_short || opens_domain || entry.is_some_and(|at| at <= self.now) {
             return true;

@@ -12,7 +12,7 @@ use crate::{
     PolicyError,
     engine::Engine,
     model::{ActiveRun, Closure, ElasticRun, Follower, NodeLoads, QueuedJob, Reservation},
-    pass::Plan,
+    pass::{PassLimit, Plan},
 };
 use jobs::{Held, Holders};
 use muster_domain::{
@@ -56,7 +56,7 @@ pub struct Projection {
 pub struct Planned {
     /// The new plan.
     pub plan: ProposedPlan,
-    /// Whether it ended early because it has as many starts as it may.
+    /// Whether it ended early because it has as many starts as it may, or its time was over.
     pub is_cut_short: bool,
     /// When the next plan is worth making even if nothing happens.
     pub next_wake: Option<Timestamp>,
@@ -154,6 +154,11 @@ impl Projection {
     ///
     /// The same state, time and jobs left out give the same plan, whatever was planned before.
     pub fn plan(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Planned {
+        self.plan_within(now, left_out, PassLimit::Endless)
+    }
+
+    /// The same with a limit on the time of the pass (OAR-G-09).
+    pub fn plan_within<'l>(&mut self, now: Timestamp, left_out: &'l BTreeSet<JobId>, limit: PassLimit<'l>) -> Planned {
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
         if self.engine.uses_fair_share() {
@@ -169,8 +174,8 @@ impl Projection {
             self.engine.set_conditions(conditions);
         }
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
-        let passed = self.engine.pass(now, left_out);
-        let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
+        let passed = self.engine.pass_within(now, left_out, limit);
+        let Plan { starts, reasons, slots, is_cut_short, cut_after, next_wake, facts, .. } = passed;
         let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, short_of_room, .. } = passed;
         let staged_ahead = self.staged_ahead(&short_of_room);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
@@ -198,6 +203,7 @@ impl Projection {
             preemptions,
             reserved,
             backfill_pass,
+            cut_after,
             ..ProposedPlan::default()
         };
         let plan = routing::with_routed(&self.state, routed, plan);
@@ -263,7 +269,7 @@ impl Projection {
     fn tell_all(&mut self) {
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
-        self.engine.set_reserved_nodes_wait_seconds(settings.reserved_nodes_wait_seconds);
+        self.engine.set_fixed_starts(settings);
         self.engine.set_accounts(Arc::new(self.state.accounts().clone()));
         self.tell_quotas();
         self.tell_queues();
@@ -360,7 +366,7 @@ impl Projection {
             Event::ClusterInitialised { .. } => {}
             Event::SettingsChanged { settings } => {
                 self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
-                self.engine.set_reserved_nodes_wait_seconds(settings.reserved_nodes_wait_seconds);
+                self.engine.set_fixed_starts(settings);
                 self.tell_queues();
                 self.tell_sleepers();
             }
@@ -612,6 +618,7 @@ fn is_blocked(reason: Option<&WaitReason>) -> bool {
                 | WaitReason::BehindJob(_)
                 | WaitReason::ExternalPlanner(_)
                 | WaitReason::PlannerFailed(_)
+                | WaitReason::LeftOut
         )
     )
 }

@@ -9,6 +9,7 @@ use crate::{
     class::{ClassId, Classes, Size},
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
     pass::is_lack,
+    routes::Owner,
     users::Users,
 };
 use muster_schemas::{
@@ -20,6 +21,7 @@ use muster_schemas::{
         Backfill, OrderKey, Policy, UseShare, UseSums,
         formula::{Variable, Variables},
         order::CompiledOrder,
+        routes::PAST_USAGE,
     },
 };
 use std::{
@@ -158,6 +160,8 @@ pub(crate) struct Queue {
     /// What the order by use compares, and what users and accounts used and asked for in each queue.
     use_share: Option<Box<UseShare>>,
     pub window_use: BTreeMap<Arc<str>, UseSums>,
+    /// What owners have used, for orders that ask for it by name.
+    pub owner_use: BTreeMap<Owner, u64>,
     entries: Vec<Option<Entry>>,
     /// The class of each entry, which is used far more often than the rest.
     classes: Vec<Option<ClassId>>,
@@ -218,6 +222,7 @@ impl Queue {
             fair_factors: Factors::default(),
             use_share: policy.use_share.clone(),
             window_use: BTreeMap::new(),
+            owner_use: BTreeMap::new(),
             entries: Vec::new(),
             classes: Vec::new(),
             pending: Vec::new(),
@@ -242,6 +247,11 @@ impl Queue {
     /// Whether an order depends on what users and accounts used in a window of time.
     pub fn uses_window(&self) -> bool {
         self.own.values().chain([&self.rest]).any(|stages| stages.order.uses_window())
+    }
+
+    /// Whether the order in force depends on what owners have used.
+    fn uses_past_usage(&self) -> bool {
+        self.rest.order.attributes().iter().any(|name| name == PAST_USAGE)
     }
 
     /// How many of the first jobs of a user are planned in each queue in a cycle; 0 for all. Only orders by use say so.
@@ -465,7 +475,7 @@ impl Queue {
         queues: &BTreeMap<Arc<str>, QueueSpec>,
         facts: impl Fn(&Entry) -> (Size, Arc<str>),
     ) {
-        let is_stale = std::mem::take(&mut self.is_stale);
+        let is_stale = std::mem::take(&mut self.is_stale) || self.uses_past_usage();
         for number in 0..self.blocks.len() {
             self.sweep(number);
             let order = &self.blocks[number].stages.order;
@@ -563,7 +573,7 @@ impl Queue {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
         let order = &self.blocks[entry.block as usize].stages.order;
         let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
-        let Self { epoch, fair_factors, share_ranks, window_use, .. } = self;
+        let Self { epoch, fair_factors, share_ranks, window_use, owner_use, .. } = self;
         let (epoch, use_share) = (*epoch, self.use_share.as_deref());
         let values = Values {
             entry,
@@ -576,6 +586,7 @@ impl Queue {
             share_ranks,
             use_share,
             window_use,
+            owner_use,
         };
         let from = place as usize * self.width;
         for number in 0..self.width {
@@ -643,6 +654,21 @@ struct Values<'v> {
     share_ranks: &'v BTreeMap<Arc<str>, u32>,
     use_share: Option<&'v UseShare>,
     window_use: &'v BTreeMap<Arc<str>, UseSums>,
+    owner_use: &'v BTreeMap<Owner, u64>,
+}
+
+impl Values<'_> {
+    /// A job's attribute with this name. What its owner has used changes while it waits, so it is not among those of the job,
+    /// unless somebody has put it there.
+    fn attribute(&self, name: &str) -> Option<f64> {
+        let own = self.entry.attributes.as_ref().and_then(|all| all.get(name)).map(|value| *value as f64);
+        let of_owner = || {
+            let holder = &self.entry.holder;
+            let used = self.owner_use.get(&(holder.group, holder.user.clone()));
+            used.filter(|_| name == PAST_USAGE).map(|used| *used as f64)
+        };
+        own.or_else(of_owner)
+    }
 }
 
 impl Variables for Values<'_> {
@@ -673,8 +699,7 @@ impl Variables for Values<'_> {
             Variable::ShareRank => self.share_ranks.get(&self.entry.holder.user).map_or(0.0, |rank| f64::from(*rank)),
             Variable::Attribute(index) => {
                 let name = self.order.attributes().get(index);
-                let value = name.and_then(|name| self.entry.attributes.as_ref()?.get(name));
-                value.map_or(f64::NAN, |value| *value as f64)
+                name.and_then(|name| self.attribute(name)).unwrap_or(f64::NAN)
             }
         }
     }

@@ -10,6 +10,7 @@ mod compare;
 pub use compare::{Difference, What};
 
 use crate::{
+    PassLimit,
     predict::{Effort, predict},
     projection::{Planned, Projection},
 };
@@ -183,7 +184,9 @@ impl Verifier {
     }
 
     fn plan(&mut self, plan: &PlanRecord) -> Decision {
-        let Planned { plan, .. } = self.projection.plan(plan.at, &plan.left_out.iter().copied().collect());
+        let limit = plan.cut_after.map_or(PassLimit::Endless, PassLimit::Looks);
+        let left_out = plan.left_out.iter().copied().collect();
+        let Planned { plan, .. } = self.projection.plan_within(plan.at, &left_out, limit);
         Decision::planned(plan)
     }
 

@@ -114,6 +114,7 @@ impl UserHost {
                     is_graceful: random.random_bool(0.3),
                     gives_up: false,
                     message: "enough".into(),
+                    grace_seconds: random.random_bool(0.2).then_some(3),
                 };
                 Command::EndJobs { jobs: some_job(random), ending }
             }

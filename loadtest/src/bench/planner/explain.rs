@@ -32,7 +32,7 @@ pub fn explain(bench: &Bench) -> Result<Vec<Figure>> {
     let mut random = SmallRng::seed_from_u64(SEED);
     let alternatives = alternatives(&mut random, SHAPES, nodes);
     let any_job = |random: &mut SmallRng| site::job(alternatives[random.random_range(0..SHAPES)].clone());
-    let mut site = Site::new(nodes, &*super::policy("easy")?)?;
+    let mut site = Site::new(nodes, &*super::policies::policy("easy")?)?;
     site.fill(jobs, || any_job(&mut random))?;
     let (mut again, mut first) = (Vec::new(), Vec::new());
     let mut kept = Projection::of(site.projection.state().clone());

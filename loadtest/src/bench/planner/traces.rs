@@ -1,10 +1,9 @@
 //! How fast whole traces are simulated.
 
-use super::turns::with_fair_share;
+use super::policies::{policy, with_fair_share};
 use crate::bench::{Bench, figure::Figure};
 use anyhow::{Context as _, Result, ensure};
 use muster_planner::simulate::{self, Machine, Workload};
-use muster_schemas::policy::Policy;
 use muster_swf::Trace;
 use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
@@ -42,8 +41,4 @@ fn traces(bench: &Bench) -> Result<Vec<PathBuf>> {
     paths.sort();
     ensure!(!paths.is_empty(), "no trace (.swf, .swf.gz) in {}", folder.display());
     Ok(paths)
-}
-
-pub(super) fn policy(name: &str) -> Result<Arc<Policy>> {
-    Policy::built_in(name).map(Arc::new).with_context(|| format!("no policy {name}"))
 }

@@ -1,7 +1,9 @@
 //! How fast cycles by turns are: the fifo policy of PBS with fair share, prime time, and limits of 100 queues.
 
 use super::{
-    ENDS, USUAL, full_pass, passes_after_ends, scaled,
+    ENDS, USUAL, full_pass, passes_after_ends,
+    policies::{GROUPS, fair_share},
+    scaled,
     scene::{Scene, turn_queue},
 };
 use crate::bench::{
@@ -11,21 +13,15 @@ use crate::bench::{
 use anyhow::Result;
 use muster_schemas::{
     Timestamp,
-    policy::{
-        Compare, FairShare, Limit, LimitPer, MOST_STARTS, OrderKey, OtherHours, Period, Policy, Share, ShareTable,
-        TurnRules, Turns, UsageRule,
-    },
+    policy::{Limit, LimitPer, MOST_STARTS, OrderKey, OtherHours, Period, Policy, Share, ShareTable, TurnRules, Turns},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 const QUEUES: usize = 100;
-/// Groups and users in the table of shares.
-const GROUPS: usize = 10;
+/// Users of each group in the table of shares.
 const USERS_OF_GROUP: usize = 20;
 /// Periods of other hours: nights and weekends of 400 days.
 const PERIODS: i64 = 400;
-/// After this long, as the usual `half_life` of `sched_config` says, use is halved.
-const HALF_LIFE_SECONDS: u64 = 86_400;
 
 /// Full cycles, and cycles after the end of one job.
 pub fn turns(bench: &Bench) -> Result<Vec<Figure>> {
@@ -43,29 +39,6 @@ pub fn turns(bench: &Bench) -> Result<Vec<Figure>> {
         figures.push(Figure::time(measure, quantile(&mut times, part), 5.0));
     }
     Ok(figures)
-}
-
-/// Fifo as `sched_config` has it for `fair_share: true` and nothing else: users in groups, in the order of their numbers.
-pub(super) fn with_fair_share(users: &BTreeSet<i64>) -> Policy {
-    let group = |number: usize| Share { name: format!("group{number}"), parent: 0, shares: 10 };
-    let user = |(at, number): (usize, &i64)| Share {
-        name: number.to_string(),
-        parent: (at % GROUPS + 2) as u32,
-        shares: 1 + at as u32 % 5,
-    };
-    let members = (0..GROUPS).map(group).chain(users.iter().enumerate().map(user)).collect();
-    let turns = Turns {
-        rules: fair_share(),
-        shares: Some(ShareTable { unknown_shares: 10, members }),
-        usage: Some(UsageRule { half_life_seconds: HALF_LIFE_SECONDS, ..UsageRule::default() }),
-        ..Turns::default()
-    };
-    Policy { name: "fifo".into(), max_starts: MOST_STARTS, turns: Some(Box::new(turns)), ..Policy::default() }
-}
-
-fn fair_share() -> TurnRules {
-    let fair_share = FairShare { compare: Compare::default(), charge: "cpu_seconds".into(), times: None };
-    TurnRules { fair_share: Some(fair_share), ..TurnRules::default() }
 }
 
 fn policy(now: Timestamp) -> Policy {

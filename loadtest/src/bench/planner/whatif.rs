@@ -45,7 +45,7 @@ const SEED: u64 = 20_261_120;
 pub fn whatif(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(JOBS);
     let log = recorded(jobs)?;
-    let policy = super::policy(POLICIES.1)?;
+    let policy = super::policies::policy(POLICIES.1)?;
     let begin = Instant::now();
     let mut history = History::new(None, None);
     for bytes in &log {
@@ -67,7 +67,7 @@ pub fn whatif(bench: &Bench) -> Result<Vec<Figure>> {
 
 /// The encoded log of a fictitious system: made-up jobs, replayed under a policy.
 fn recorded(jobs: usize) -> Result<Vec<Vec<u8>>> {
-    let mut script = Script::new(&*super::policy(POLICIES.0)?);
+    let mut script = Script::new(&*super::policies::policy(POLICIES.0)?);
     for _ in 0..jobs {
         script.submit();
     }

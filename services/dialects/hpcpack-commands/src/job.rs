@@ -60,6 +60,7 @@ fn end(connection: &ConnectionOptions, command: &JobCommand, is_finished: bool) 
         is_forced: command.is_set("force"),
         is_graceful: command.is_set("graceful"),
         gives_up: false,
+        grace_seconds: None,
         message: command.other("message").unwrap_or_default().to_owned(),
     };
     let request = EndRequest { jobs: ids(command), ending };

@@ -5,7 +5,7 @@ use super::{
     cluster::{Cluster, MARK},
     configuration,
     ended::{Ended, Failure, print},
-    events::CHECKPOINT_SIGNAL,
+    events::{CHECKPOINT_SIGNAL, at_and_type},
     jobs,
     lower::{BESTEFFORT_CLASS, keys},
     select,
@@ -284,9 +284,8 @@ fn close(site: &mut Site, detail: &JobDetail) -> Result<(), (String, u8)> {
 
 /// Since when the last run of a job has been ending.
 fn ending_since(events: &[serde_json::Value]) -> Option<Timestamp> {
-    let stopping = events.iter().rev().find(|event| event["type"] == "muster.job.stopping.v1")?;
-    let at = stopping["time"].as_str()?.parse::<jiff::Timestamp>().ok()?;
-    Some(Timestamp(at.as_microsecond()))
+    let (seconds, _) = events.iter().rev().filter_map(at_and_type).find(|(_, kind)| *kind == "job.stopping")?;
+    Some(Timestamp::from_unix_seconds(seconds))
 }
 
 /// The nodes that take no new jobs.

@@ -37,9 +37,15 @@ pub fn named(public: &[Value], signal: Option<u8>) -> Vec<Event> {
     events
 }
 
-fn at_and_type(public: &Value) -> Option<(i64, &str)> {
+/// When an event was, in seconds, and its kind without what all kinds have.
+pub(crate) fn at_and_type(public: &Value) -> Option<(i64, &str)> {
     let at = public["time"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_second();
     Some((at, public["type"].as_str()?.trim_start_matches("muster.").trim_end_matches(".v1")))
+}
+
+/// Whether a node was the one who acted.
+pub(crate) fn is_by_node(public: &Value) -> bool {
+    public["actor"].as_str().is_some_and(|actor| actor.starts_with("node:"))
 }
 
 /// A word, or the first key of something that has more to say.
@@ -79,8 +85,7 @@ fn names(own: &str, public: &Value, signal: u8) -> Vec<String> {
 
 /// Whether a node says that the program after a suspension failed. People can write the same words.
 fn is_failed_program(public: &Value) -> bool {
-    let by_node = public["actor"].as_str().is_some_and(|actor| actor.starts_with("node:"));
-    by_node && unfit::begins_with(told(&public["data"]), unfit::AFTER_SUSPEND_PROGRAM)
+    is_by_node(public) && unfit::begins_with(told(&public["data"]), unfit::AFTER_SUSPEND_PROGRAM)
 }
 
 /// What a message on a job says.

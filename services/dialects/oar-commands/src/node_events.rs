@@ -1,6 +1,6 @@
 //! Events about nodes, from the log.
 
-use super::{ended::Failure, site::Site};
+use super::{ended::Failure, events::is_by_node, site::Site};
 use muster_oar::{options::date, text::printable};
 use muster_schemas::{Sequence, unfit::UnfitCause};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub fn each_event(site: &mut Site, from: Sequence, to: i64, mut take: impl FnMut
         if at.as_second() >= to {
             break;
         }
-        let by_node = json["actor"].as_str().is_some_and(|actor| actor.starts_with("node:"));
+        let by_node = is_by_node(&json);
         let data = json["data"].take();
         let kind = event.kind.trim_start_matches("muster.node.").trim_end_matches(".v1").to_owned();
         if kind == "load_measured" {

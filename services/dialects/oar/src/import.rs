@@ -107,7 +107,7 @@ mod tests {
         assert!(!warnings.contains("SCHEDULER_TIMEOUT"), "it has its usual value: {warnings}");
     }
 
-    /// OAR-C-13: each key that the configuration has an equivalent for is taken over.
+    /// OAR-C-13, OAR-T-25: each key that the configuration has an equivalent for is taken over.
     #[test]
     fn keys_with_an_equivalent_are_taken_over() {
         let conf = r#"
@@ -121,6 +121,8 @@ mod tests {
             SUSPEND_RESUME_FILE="/etc/oar/suspend_resume.pl"
             JOBDEL_WALLTIME=300
             RESERVATION_WAITING_RESOURCES_TIMEOUT=120
+            SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION=90
+            SCHEDULER_TIMEOUT=20
             WALLTIME_CHANGE_ENABLED="yes"
             WALLTIME_MAX_INCREASE=7200
             WALLTIME_INCREMENT=-1
@@ -137,12 +139,13 @@ mod tests {
                      \"step_seconds\" = 315360000 }\nattributes = { \"oar.deploy_host\" = \"front\" }\n";
         for part in [
             // A launch has time for its prolog.
-            "default_queue = \"default\"\nlaunch_timeout_seconds = 120\nreserved_nodes_wait_seconds = 120\n",
+            "default_queue = \"default\"\nlaunch_timeout_seconds = 120\nmake_way_ahead_seconds = 90\nreserved_nodes_wait_seconds = 120\n",
             "[energy]\nidle_seconds = 900\nkeep_awake = [\"cluster=paradent:10\", \"gpu=true,mem=64:2\"]\n\
              sleep_program = [\"/etc/oar/sleep\"]\nwake_program = [\"/etc/oar/wake\", \"--all\"]\n\
              wake_timeouts = [\"1:500\", \"11:1000\"]\n",
             "[executor]\njob_prolog = \"/etc/oar/prologue\"\nsite_program_timeout_seconds = 60\n\
              unkillable_seconds = 300\n",
+            "[planner]\npass_limit_seconds = 20\n",
             "[quotas]\nfile = \"/etc/oar/quotas.json\"\n",
             "[notifier.mail]\nhost = \"smtp.site\"\n",
             queue,
@@ -153,13 +156,24 @@ mod tests {
         for part in [
             "line 7: PROLOGUE_EXEC_FILE is '/etc/oar/prologue': it runs as the account",
             "line 9: SUSPEND_RESUME_FILE: executors suspend jobs themselves",
-            "line 17: COSYSTEM_HOSTNAME is '127.0.0.1': here it must be the name of a node",
-            "line 21: ENERGY_SAVING_WINDOW_SIZE is 'many': expected a number from 1 to 10000; it is not taken over",
+            "line 19: COSYSTEM_HOSTNAME is '127.0.0.1': here it must be the name of a node",
+            "line 23: ENERGY_SAVING_WINDOW_SIZE is 'many': expected a number from 1 to 10000; it is not taken over",
         ] {
             assert!(warnings.contains(part), "{part}:\n{warnings}");
         }
         assert_eq!(imported.warnings.len(), 4, "{warnings}");
         assert!(!imported.text.contains("suspend_program"), "it gets other arguments: {}", imported.text);
+        // Best-effort jobs end ahead of reservations by the guard time at least (OAR-T-25).
+        let kill = "SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION";
+        for (conf, seconds) in [
+            (format!("{kill}=30\n"), 60),
+            (format!("{kill}=30\nSCHEDULER_JOB_SECURITY_TIME=0\n"), 30),
+            ("SCHEDULER_JOB_SECURITY_TIME=\"10\"\n".to_owned(), 10),
+        ] {
+            let imported = configuration("lyon", None, Some(&conf)).expect("it can be read");
+            let line = format!("make_way_ahead_seconds = {seconds}\n");
+            assert!(imported.text.contains(&line), "{conf}{}", imported.text);
+        }
         // Keys that are switched off stay off.
         let off = "WALLTIME_MAX_INCREASE=10\nQUOTAS_CONF_FILE=/q\nSCHEDULER_NODE_MANAGER_SLEEP_CMD='/bin/x; rm'\n";
         let imported = configuration("lyon", None, Some(off)).expect("it can be read");

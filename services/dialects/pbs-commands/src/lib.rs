@@ -3,6 +3,7 @@
 
 mod configuration;
 mod ended;
+mod node_file;
 mod nodes;
 mod order;
 mod pbsdsh;
@@ -77,6 +78,7 @@ pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
         Some((word, rest)) if word == "load" => {
             return status_of("muster pbs load", policy_folder::run(connection, rest));
         }
+        Some((word, rest)) if word == "nodes" => return status_of("muster pbs nodes", node_file::run(rest)),
         Some((word, rest)) if word == "plan" => return status_of("muster pbs plan", policy::plan_dry(rest)),
         _ => {}
     }
@@ -84,7 +86,7 @@ pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            stderr_line!("muster: usage: muster {NAME} check|load|plan|{} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster {NAME} check|load|nodes|plan|{} ...", TOOLS.join("|"));
             2
         }
     }

@@ -25,7 +25,7 @@ const USAGE: &str = "usage: muster pbs check [--preset sgi_origin|cray_t3e|ibm_s
 /// The exit status for files with errors.
 const POLICY_ERRORS: u8 = 2;
 const PLAN_USAGE: &str =
-    "usage: muster pbs plan [--preset sgi_origin|cray_t3e|ibm_sp|multitask] [--carried] DIR --state FILE";
+    "usage: muster pbs plan [--preset sgi_origin|cray_t3e|ibm_sp|multitask] [--carried] [--dump] DIR --state FILE";
 /// The exit status for a bad state file.
 const BAD_STATE: u8 = 3;
 
@@ -55,6 +55,8 @@ struct DryWords<'w> {
     state: Option<&'w str>,
     /// Print what the next cycle has to be told, in place of the plan.
     is_carried: bool,
+    /// Write the file that `SORTED_JOB_DUMPFILE` names.
+    dumps: bool,
 }
 
 impl<'w> DryWords<'w> {
@@ -64,6 +66,7 @@ impl<'w> DryWords<'w> {
         while let Some(word) = words.next() {
             match word {
                 "--carried" => read.is_carried = true,
+                "--dump" => read.dumps = true,
                 "--preset" => read.preset = Some(Preset::parse(words.next()?)?),
                 "--state" => read.state = Some(words.next()?),
                 _ if word.starts_with('-') || read.folder.is_some() => return None,
@@ -104,6 +107,9 @@ pub fn plan_dry(words: &[String]) -> Ended {
     for warning in &dry.warnings {
         stderr_line!("muster pbs plan: warning: {}", escaped(warning));
     }
+    if let Some(file) = tables.preset.as_ref().and_then(|preset| preset.sorted_job_dumpfile.as_deref()) {
+        dump(file, &dry.order, words.dumps)?;
+    }
     match (words.is_carried, dry.carried) {
         (false, _) => print(&dry.lines.iter().map(|line| escaped(line) + "\n").collect::<String>()),
         (true, carried) => {
@@ -112,6 +118,18 @@ pub fn plan_dry(words: &[String]) -> Ended {
         }
     }
     Ok(0)
+}
+
+/// Writes the jobs in their order into the file of `SORTED_JOB_DUMPFILE` (PBS-P-03). A dry run changes nothing else, so it is asked
+/// for: the file is one that somebody else's options name.
+fn dump(file: &str, order: &[String], is_wanted: bool) -> Result<(), Failure> {
+    if !is_wanted {
+        stderr_line!("muster pbs plan: warning: config: SORTED_JOB_DUMPFILE is written with --dump only");
+        return Ok(());
+    }
+    let text: String = order.iter().map(|job| escaped(job) + "\n").collect();
+    let failed = |error| Failure { text: format!("cannot write {}: {error}", escaped(file)), status: 1 };
+    std::fs::write(file, text).map_err(failed)
 }
 
 /// The bytes of a regular file, and one more than is read if it is too large.
@@ -123,4 +141,40 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PBS-P-03: the order of the jobs is written to `SORTED_JOB_DUMPFILE`, if that is asked for.
+    #[test]
+    fn a_dry_run_writes_the_sorted_jobs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("jobs");
+        let config = format!("SUBMIT_QUEUE submit\nBATCH_QUEUES batch\nSORTED_JOB_DUMPFILE {}\n", file.display());
+        let state = r#"{
+            "now": "2026-03-10T10:00:00", "tz": "UTC", "server": {"scheduler_policy": "sgi_origin"},
+            "queues": [
+                {"name": "submit", "type": "execution", "started": true},
+                {"name": "batch", "type": "execution", "started": true, "enabled": true, "resources_max": {"ncpus": 8, "mem": "8gb"}}
+            ],
+            "jobs": [
+                {"id": "1", "queue": "submit", "user": "ann", "state": "Q", "request": {"ncpus": 2, "walltime": "2:00:00"}},
+                {"id": "2", "queue": "submit", "user": "bob", "state": "Q", "request": {"ncpus": 2, "walltime": "1:00:00"}}
+            ]
+        }"#;
+        std::fs::write(folder.path().join("config"), config).expect("written");
+        std::fs::write(folder.path().join("state.json"), state).expect("written");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let run = |option: Option<&str>| {
+            let words = option.map(str::to_owned).into_iter();
+            let words = words.chain([path(""), "--state".to_owned(), path("state.json")]);
+            let Ok(status) = plan_dry(&words.collect::<Vec<_>>()) else { panic!("refused") };
+            status
+        };
+        assert_eq!((run(None), file.exists()), (0, false));
+        assert_eq!(run(Some("--dump")), 0);
+        assert_eq!(std::fs::read_to_string(&file).expect("it is written"), "2\n1\n");
+    }
 }

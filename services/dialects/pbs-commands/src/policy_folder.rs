@@ -33,7 +33,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     policy::{LoadedNode, Policy, PolicySource},
     resources::{NodeSpec, PropertyValue},
-    views::PolicyRefusal,
+    views::{PolicyRefusal, PolicyWarning},
 };
 use std::{
     collections::BTreeMap,
@@ -176,12 +176,19 @@ impl PolicyFolder {
         self.accepted.is_some()
     }
 
-    /// Once a day: that the holidays in force are those of another year (PBS-T-05).
-    pub fn stale_holidays(&mut self) -> Option<String> {
+    /// Once a day: that the holidays in force are those of another year. It is on record from then on (PBS-T-05).
+    ///
+    /// # Errors
+    /// If the system does not answer. It is told again then.
+    pub fn warn_of_holidays(&mut self) -> Result<Option<String>, LoadError> {
         let today = Timestamp::now().to_zoned(self.zone.clone()).date();
-        let warning = self.accepted.as_ref()?.0.holidays.stale_warning(today, self.warned)?;
+        let Some((tables, _)) = &self.accepted else { return Ok(None) };
+        let Some(warning) = tables.holidays.stale_warning(today, self.warned) else { return Ok(None) };
+        let name = name(tables.preset.as_ref().map(|preset| preset.preset));
+        let told = PolicyWarning { name, warnings: vec![warning.clone()] };
+        self.client.warn_of_policy(CommandId::new_now(), &told)?;
         self.warned = Some(today);
-        Some(warning)
+        Ok(Some(warning))
     }
 
     /// Whether the files have to be read again.

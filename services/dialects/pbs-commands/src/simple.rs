@@ -142,21 +142,13 @@ fn each(
 }
 
 fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
-    let is_other_delay = wanted.delay_seconds.is_some_and(|seconds| seconds > 0) && !wanted.force;
-    for (is_given, what, instead) in [
-        (
-            is_other_delay,
-            "another time than 0 between SIGTERM and SIGKILL",
-            "it is that of qsub -K or of the server's kill_delay",
-        ),
-        (wanted.history, "to delete the history of a job", "the log keeps all jobs"),
-    ] {
-        if is_given {
-            stderr_line!("{tool}: warning: {what} has no effect here: {instead}");
-        }
+    if wanted.history {
+        stderr_line!("{tool}: warning: to delete the history of a job has no effect here: the log keeps all jobs");
     }
+    let is_forced = wanted.force || wanted.delay_seconds == Some(0);
     let ending = JobEnding {
-        is_forced: wanted.force || wanted.delay_seconds == Some(0),
+        is_forced,
+        grace_seconds: wanted.delay_seconds.filter(|_| !is_forced),
         message: wanted.message.clone().unwrap_or_default(),
         ..JobEnding::default()
     };

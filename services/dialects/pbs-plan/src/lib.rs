@@ -41,6 +41,8 @@ use std::collections::BTreeMap;
 pub struct Dry {
     /// A line for each job, in the order in which they were looked at, then those of queues that were not looked at.
     pub lines: Vec<String>,
+    /// The jobs that were looked at, in that order.
+    pub order: Vec<String>,
     /// Options and facts that the plan does not follow.
     pub warnings: Vec<String>,
     /// The reservations of the cycle, under a preset: the job, the queue, and the time in seconds since 1970.
@@ -69,10 +71,14 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
         plan.routed.numbers.iter().map(|(job, host, numbers)| (*job, (host.as_str(), numbers))).collect();
     let reruns = scene.reruns.iter().zip(1..).map(|(job, number)| format!("{number} START {}", scene.name(*job)));
     let mut lines: Vec<String> = reruns.collect();
+    let mut order: Vec<String> = scene.reruns.iter().map(|job| scene.name(*job).to_owned()).collect();
     let mut others: Vec<(usize, JobId, String)> = std::mem::take(&mut scene.others);
     for look in looks {
         let name = scene.name(look.job);
         let number = lines.len() + 1;
+        if look.refusal.as_ref().is_none_or(|refusal| refusal.had_turn()) {
+            order.push(name.to_owned());
+        }
         match &look.refusal {
             None => {
                 let numbers = numbers.get(&look.job).map(|(host, numbers)| format!(" {host}:{numbers}"));
@@ -94,5 +100,5 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
         promised.map(|one| (scene.name(one.job).to_owned(), one.queue.clone(), one.start.unix_seconds()));
     let reservations = reservations.collect();
     let carried = tables.preset.as_ref().map(|config| scene.carried(config, &plan));
-    Ok(Dry { lines, warnings, reservations, carried })
+    Ok(Dry { lines, order, warnings, reservations, carried })
 }

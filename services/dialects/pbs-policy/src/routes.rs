@@ -33,6 +33,7 @@ const OWNERS: Owners = Owners {
     charge: 10,
     left_after_day_millionths: None,
     over_left_after_day_millionths: None,
+    only_counts: false,
 };
 
 /// The policy of the planner.
@@ -97,7 +98,9 @@ impl Translation<'_> {
                 long_seconds: config.small_queued_time,
             }),
             ranks_first: self.is(&[Preset::SgiOrigin, Preset::IbmSp]),
-            owners: (self.is(&[Preset::SgiOrigin]) && config.sort_by_past_usage).then_some(Owners {
+            // In `cray_t3e` the use is a part of the priority, and nobody takes turns.
+            owners: (self.is(&[Preset::SgiOrigin, Preset::CrayT3e]) && config.sort_by_past_usage).then_some(Owners {
+                only_counts: self.is(&[Preset::CrayT3e]),
                 left_after_day_millionths: u32::try_from(config.decay_factor.millionths()).ok(),
                 over_left_after_day_millionths: u32::try_from(config.over_allocation_decay_factor.millionths())
                     .ok()

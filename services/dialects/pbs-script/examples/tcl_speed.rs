@@ -29,7 +29,12 @@ fn job(number: usize) -> Result<JobState, Box<dyn Error>> {
 }
 
 fn site() -> Result<StateSite, Box<dyn Error>> {
-    let queue = QueueState { name: "batch".into(), kind: Some("execution".into()), started: Some(true), ..QueueState::default() };
+    let queue = QueueState {
+        name: "batch".into(),
+        kind: Some("execution".into()),
+        started: Some(true),
+        ..QueueState::default()
+    };
     let node = |number| NodeState {
         name: format!("node{number}"),
         state: Some("free".into()),
@@ -38,7 +43,13 @@ fn site() -> Result<StateSite, Box<dyn Error>> {
     };
     let jobs = (1..=JOBS).map(job).collect::<Result<_, _>>()?;
     let nodes = (1..=STARTS).map(node).collect();
-    Ok(StateSite::new(StateFile { server: Default::default(), queues: vec![queue], nodes, jobs, ..StateFile::at(moment(NOW)) }))
+    Ok(StateSite::new(StateFile {
+        server: Default::default(),
+        queues: vec![queue],
+        nodes,
+        jobs,
+        ..StateFile::at(moment(NOW))
+    }))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -41,6 +41,9 @@ pub(crate) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     if ending.is_graceful && !ending.is_forced {
         return Err(conflict(format!("component {component} of job {id} is no list of tasks: nothing ends before it")));
     }
+    if ending.grace_seconds.is_some() {
+        return Err(invalid("grace_seconds: a single component has that of its job"));
+    }
     let run = job.run().and_then(|run| state.run(run));
     let Some(run) = run.filter(|run| run.started.is_some() && run.stopping.is_none()) else {
         let word = endings::word(state, job);

@@ -96,5 +96,5 @@ fn job_due(state: &State, id: JobId, now: Timestamp) -> Option<Event> {
 
 fn launch_timeout(state: &State, id: RunId) -> Option<Event> {
     let run = state.run(id)?;
-    Some(Event::RunStopping { job: run.job, run: run.id, reason: StopReason::LaunchTimeout })
+    Some(Event::RunStopping { job: run.job, run: run.id, reason: StopReason::LaunchTimeout, grace_seconds: None })
 }

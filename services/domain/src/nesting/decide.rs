@@ -113,7 +113,7 @@ pub(crate) enum Left<'a> {
 pub(crate) fn due(state: &State, at_most: usize) -> Vec<Event> {
     let end = |left| match left {
         Left::Running(run) => {
-            vec![Event::RunStopping { job: run.job, run: run.id, reason: StopReason::Cancelled }]
+            vec![Event::RunStopping { job: run.job, run: run.id, reason: StopReason::Cancelled, grace_seconds: None }]
         }
         Left::Waiting(job) => {
             let domain = job.domain().unwrap_or_default();

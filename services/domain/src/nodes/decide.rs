@@ -61,7 +61,12 @@ pub(crate) fn take_down(access: &Access, names: &[String], reason: &str) -> Resu
         let running = node.runs.iter().filter_map(|run| state.run(*run)).filter(|run| run.stopping.is_none());
         // A run can have shares of several of the nodes.
         let runs = running.filter(|run| stopped.insert(run.id));
-        events.extend(runs.map(|run| Event::RunStopping { job: run.job, run: run.id, reason: StopReason::NodeLost }));
+        events.extend(runs.map(|run| Event::RunStopping {
+            job: run.job,
+            run: run.id,
+            reason: StopReason::NodeLost,
+            grace_seconds: None,
+        }));
     }
     Ok(Decision::done(events))
 }

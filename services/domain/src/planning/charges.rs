@@ -80,6 +80,13 @@ impl State {
         self.share_use.charge(&job.owner.user, amount);
     }
 
+    /// When the half-life began that lasts at a moment: what users have used was halved then. `None` if the policy in force never
+    /// halves it.
+    pub fn half_life_began(&self, now: Timestamp) -> Option<Timestamp> {
+        let rule = self.usage_rule().filter(|rule| rule.half_life_seconds > 0)?;
+        Some(self.share_use.half_life_at(rule.half_life_seconds, now).1)
+    }
+
     /// What users have used at a moment, as the policy in force counts it; those that are not there have used nothing.
     pub fn share_use(&self, now: Timestamp) -> BTreeMap<Arc<str>, u64> {
         let Some(rule) = self.usage_rule() else { return BTreeMap::new() };

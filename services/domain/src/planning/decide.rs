@@ -44,7 +44,7 @@ pub(crate) fn note_cycle(access: &Access, mut cycle: ProgramCycle) -> Result<Dec
 
 /// Maximum number of reasons of a cycle, and of files of a program.
 const MOST_REASONS: usize = 16;
-/// Maximum number of mistakes of a refused policy on record, and of bytes of each.
+/// Maximum number of mistakes or warnings about a policy on record, and of bytes of each.
 const MOST_MISTAKES: usize = 100;
 const MOST_MISTAKE_BYTES: usize = 500;
 
@@ -65,18 +65,32 @@ pub(crate) fn refuse_policy(
     mistakes: Vec<String>,
 ) -> Result<Decision, Refusal> {
     access.require_administrator("refuse a policy")?;
-    if mistakes.is_empty() {
-        return Err(invalid("mistakes: expected at least one".to_owned()));
-    }
-    let total = mistakes.len();
-    let mut told: Vec<String> = mistakes.into_iter().take(MOST_MISTAKES).collect();
-    told.iter_mut().for_each(|mistake| mistake.truncate(mistake.floor_char_boundary(MOST_MISTAKE_BYTES)));
-    if total > told.len() {
-        told.push(format!("{} more", total - told.len()));
-    }
+    let mistakes = bounded("mistakes", mistakes)?;
     // The faults of a name and of files are those that a policy with them has.
     planning::validate::policy(&Policy { name: name.clone(), sources: sources.clone(), ..Policy::default() })?;
-    Ok(Decision::done(vec![Event::PolicyRefused { name, sources, mistakes: told }]))
+    Ok(Decision::done(vec![Event::PolicyRefused { name, sources, mistakes }]))
+}
+
+/// Puts on record what is doubtful about the files of the policy in force (PBS-T-05).
+pub(crate) fn warn_of_policy(access: &Access, name: String, warnings: Vec<String>) -> Result<Decision, Refusal> {
+    access.require_administrator("warn of a policy")?;
+    let warnings = bounded("warnings", warnings)?;
+    planning::validate::policy(&Policy { name: name.clone(), ..Policy::default() })?;
+    Ok(Decision::done(vec![Event::PolicyWarned { name, warnings }]))
+}
+
+/// The texts about files that are kept: the first ones, cut, with the number of the others.
+fn bounded(what: &str, texts: Vec<String>) -> Result<Vec<String>, Refusal> {
+    if texts.is_empty() {
+        return Err(invalid(format!("{what}: expected at least one")));
+    }
+    let total = texts.len();
+    let mut kept: Vec<String> = texts.into_iter().take(MOST_MISTAKES).collect();
+    kept.iter_mut().for_each(|text| text.truncate(text.floor_char_boundary(MOST_MISTAKE_BYTES)));
+    if total > kept.len() {
+        kept.push(format!("{} more", total - kept.len()));
+    }
+    Ok(kept)
 }
 
 /// Sets how resources are allocated to jobs (HPC-S-01). By itself it starts and stops nothing.

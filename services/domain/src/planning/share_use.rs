@@ -35,17 +35,24 @@ impl ShareUse {
     /// Halves all use once for each whole half-life that has passed. Fractions are dropped, and the rest of the time counts
     /// toward the next halving: so it does not matter how often this is called. Returns whether a half-life has passed.
     pub fn decay(&mut self, half_life_seconds: u64, now: Timestamp) -> bool {
-        let elapsed_seconds = u64::try_from(now.micros_since(self.since) / 1_000_000).unwrap_or(0);
-        let Some(halvings) = elapsed_seconds.checked_div(half_life_seconds).filter(|halvings| *halvings > 0) else {
+        let (halvings, began) = self.half_life_at(half_life_seconds, now);
+        if halvings == 0 {
             return false;
-        };
-        let passed_seconds = halvings.saturating_mul(half_life_seconds);
-        self.since = self.since.plus_seconds(i64::try_from(passed_seconds).unwrap_or(i64::MAX));
+        }
+        self.since = began;
         for used in self.users.values_mut() {
             *used = u32::try_from(halvings).ok().and_then(|halvings| used.checked_shr(halvings)).unwrap_or(0);
         }
         self.users.retain(|_, used| *used > LEAST);
         true
+    }
+
+    /// How many half-lives have passed since the last halving, and when the present one began.
+    pub(super) fn half_life_at(&self, half_life_seconds: u64, now: Timestamp) -> (u64, Timestamp) {
+        let elapsed_seconds = u64::try_from(now.micros_since(self.since) / 1_000_000).unwrap_or(0);
+        let halvings = elapsed_seconds.checked_div(half_life_seconds).unwrap_or(0);
+        let passed_seconds = halvings.saturating_mul(half_life_seconds);
+        (halvings, self.since.plus_seconds(i64::try_from(passed_seconds).unwrap_or(i64::MAX)))
     }
 
     /// The processor seconds of a part of a run on a node that are charged already.

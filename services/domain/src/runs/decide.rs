@@ -2,7 +2,7 @@
 
 use crate::{
     components, copies,
-    decide::{Access, Decision},
+    decide::{Access, Decision, conflict},
     jobs::{Job, ProgramKind},
     nodes::Node,
     orders,
@@ -186,6 +186,7 @@ fn stop_in(events: &[Event]) -> Option<StopReason> {
 
 pub(crate) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
+    require_own(access.state, node, id)?;
     let launching = access.state.part_named(node.id, id).filter(|(_, part)| part.state == PartState::Launching);
     Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).into_iter().collect()))
 }
@@ -225,9 +226,28 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
     run.started.is_none() && this_one_ran && others.all(has_started)
 }
 
+/// Refuses a report about a run that lasts and has, and had, no part on the node that reports, or about one that there has not been
+/// yet (OAR-J-07): no honest node can know of it. A run that has given up nodes may have had this one.
+pub(crate) fn require_own(state: &State, node: &Node, id: PartId) -> Result<(), Refusal> {
+    let is_own = |run: &Run| {
+        let job = state.job(run.job);
+        let over = job.into_iter().flat_map(Job::components_over);
+        let mut over = over.flat_map(|(_, over)| &over.placement.shares);
+        run.parts_on(node.id).next().is_some()
+            || job.is_none_or(|job| job.tasks.is_some())
+            || run.left_usage != Usage::default()
+            || over.any(|share| share.node == node.id)
+    };
+    if state.run(id.run()).map_or(id.run() < state.next_run(), is_own) {
+        return Ok(());
+    }
+    Err(conflict(format!("node {} reports about run {}, of which it has no part", node.spec.name, id.run())))
+}
+
 /// A repeated report, or one about a run that is over, is accepted without effect.
 pub(crate) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
+    require_own(access.state, node, id)?;
     if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
         let (job, run, node, component) = (run.job, run.id, node.id, id.component());
         return Ok(Decision::done(vec![Event::RunPartEnded { job, run, node, component, exit }]));
@@ -276,7 +296,7 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
     events.push(part_ended(run, part, exit));
     events.extend(component_over);
     if let Some(reason) = stop {
-        events.push(Event::RunStopping { job: run.job, run: run.id, reason });
+        events.push(Event::RunStopping { job: run.job, run: run.id, reason, grace_seconds: None });
     }
     events
 }

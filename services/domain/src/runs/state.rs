@@ -58,6 +58,8 @@ pub struct Run {
     pub waits_for_files: bool,
     /// Whether its launch waits until all its nodes are awake (OAR-E-03).
     pub waits_for_nodes: bool,
+    /// Seconds from SIGTERM to SIGKILL once it is being stopped, if somebody named them.
+    pub stop_grace_seconds: Option<u32>,
 }
 
 /// Whether the processes of a run are stopped. Having continued differs from never having been stopped, because the
@@ -145,6 +147,7 @@ impl Run {
             left_usage: Usage::default(),
             waits_for_files: false,
             waits_for_nodes: false,
+            stop_grace_seconds: None,
         }
     }
 

@@ -107,7 +107,7 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         .and_then(|job| Some((job, state.run(job.run()?)?)))
         .ok_or_else(|| format!("job {victim} does not run"))?;
     let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
-    let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
+    let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted, grace_seconds: None };
     let by_priority = job.tasks.as_deref().is_some_and(|tasks| tasks.preemptable)
         && job.lead().priority < gains.lead().priority
         && state.scheduling().makes_way_for(gains.tasks.is_some());
@@ -145,10 +145,11 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
 /// Ends a running job (HPC-C-06): tasks that release nodes run first, unless the end is forced.
 ///
 /// # Errors
-/// If tasks may end by themselves and the job is not a list of tasks.
+/// If tasks may end by themselves and the job is not a list of tasks; or the other way round, if a time until the kill is named.
 pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let reason = stop_reason(ending);
-    let stop = Event::RunStopping { job: job.id, run: run.id, reason };
+    let grace_seconds = ending.grace_seconds;
+    let stop = Event::RunStopping { job: job.id, run: run.id, reason, grace_seconds };
     let Some(tasks) = job.tasks.as_deref() else {
         if ending.is_graceful && !ending.is_forced {
             let id = job.id;
@@ -156,9 +157,17 @@ pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Ev
                 "job {id} is one program, not a list of tasks: nothing of it ends before it"
             )));
         }
-        let is_news = run.stopping != Some(reason) && !run.stopping.is_some_and(is_at_once);
+        // What is ending can only end sooner.
+        let ends_sooner = grace_seconds.is_some_and(|own| run.stop_grace_seconds.is_none_or(|known| own < known));
+        let is_news = (run.stopping != Some(reason) || ends_sooner) && !run.stopping.is_some_and(is_at_once);
         return Ok(if is_news { vec![stop] } else { Vec::new() });
     };
+    if grace_seconds.is_some() {
+        let id = job.id;
+        return Err(conflict(format!(
+            "job {id} is a list of tasks: the time until they are killed is that of the job"
+        )));
+    }
     let has_release = tasks.of_kind(muster_schemas::tasks::TaskKind::NodeRelease).is_some();
     let winds_down = run.started.is_some() && run.stopping.is_none() && !run.is_suspended() && !ending.is_forced;
     if !winds_down || !ending.is_graceful && !has_release {

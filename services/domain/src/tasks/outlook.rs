@@ -155,7 +155,7 @@ impl Next<'_> {
     }
 
     fn stop(&mut self, reason: StopReason) {
-        self.push(Event::RunStopping { job: self.job.id, run: self.run.id, reason });
+        self.push(Event::RunStopping { job: self.job.id, run: self.run.id, reason, grace_seconds: None });
     }
 
     /// Ends the run; if there is a task to release nodes, it runs first.
@@ -190,7 +190,9 @@ impl Next<'_> {
             ShrinkReason::Preempted => {
                 Some(Event::TasksStopping { job, run, reason: StopReason::Preempted, is_graceful: true })
             }
-            ShrinkReason::TasksPreempted => Some(Event::RunStopping { job, run, reason: StopReason::Preempted }),
+            ShrinkReason::TasksPreempted => {
+                Some(Event::RunStopping { job, run, reason: StopReason::Preempted, grace_seconds: None })
+            }
         }
     }
 

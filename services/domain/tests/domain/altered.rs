@@ -41,7 +41,7 @@ fn a_node_that_is_taken_down_stops_its_jobs_and_those_of_others_go_on() {
     cluster.refused(&user("ada"), take_down(&["node1"]), RefusalCode::PermissionDenied, "operators");
     cluster.refused(&user("oper"), take_down(&["node9"]), RefusalCode::NotFound, "node9");
     let events = cluster.ok(&user("oper"), take_down(&["node1", "node2"]));
-    let stops = |job, run| Event::RunStopping { job, run, reason: StopReason::NodeLost };
+    let stops = |job, run| Event::RunStopping { job, run, reason: StopReason::NodeLost, grace_seconds: None };
     let stopping: Vec<&Event> = events.iter().filter(|event| matches!(event, Event::RunStopping { .. })).collect();
     assert_eq!(stopping, [&stops(both, wide), &stops(once, narrow)], "each once, and no other");
     let id = cluster.node_id("node1");

@@ -49,7 +49,7 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
     let node = format!("node{}", more % 3 + 1);
     let at_node = |command| (executor(&node), command);
     let oper = || user("oper");
-    Some(match what % 33 {
+    Some(match what % 34 {
         0..=2 => (user("ada"), trigger(job, more)),
         3 => {
             let which = TriggerSelection { user: Some("ada".into()), ..TriggerSelection::default() };
@@ -89,7 +89,8 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
         23 => (user("ada"), Command::TellJobs { jobs: ids(&[job]), text: "soon".into() }),
         24 => (user("ada"), Command::KeepJob { job, seconds: (more > 99).then(|| u32::from(more)) }),
         25 => {
-            let ending = JobEnding { is_finished: more.is_multiple_of(2), ..JobEnding::default() };
+            let grace_seconds = (more > 99).then(|| u32::from(more));
+            let ending = JobEnding { is_finished: more.is_multiple_of(2), grace_seconds, ..JobEnding::default() };
             (root(), Command::EndJobs { jobs: ids(&[job]), ending })
         }
         26 => {
@@ -107,6 +108,7 @@ pub fn command(cluster: &Cluster, what: u8, job: JobId, more: u8) -> Option<(Act
             let walltime_seconds = more.is_multiple_of(3).then_some(60);
             (root(), Command::SetStepWalltime { job, step: StepId(1), walltime_seconds })
         }
+        32 => (root(), Command::WarnOfPolicy { name: "day".into(), warnings: vec!["last year's".into()] }),
         _ => (root(), Command::ConcludeJob { job, status: ExitStatus::Code(more % 2) }),
     })
     .filter(|_| state.sequence() > Sequence(0))

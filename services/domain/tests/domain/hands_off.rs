@@ -74,7 +74,7 @@ fn the_first_node_decides() {
     let run = cluster.allocate(other, &["node2", "node3"], 4);
     cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     let events = cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[other]) });
-    assert_eq!(events, [Event::RunStopping { job: other, run, reason: StopReason::Cancelled }]);
+    assert_eq!(events, [Event::RunStopping { job: other, run, reason: StopReason::Cancelled, grace_seconds: None }]);
     let stops = follow_up(&cluster.state, cluster.log.last().expect("there is one"));
     assert!(matches!(stops[..], [(to, OrderSeed::Stop { .. })] if to == cluster.node_id("node2")), "{stops:?}");
     cluster.assert_replays();

@@ -236,7 +236,10 @@ fn cancelling_ends_a_waiting_job_at_once_and_stops_a_running_one() {
     let reason = StopReason::Cancelled;
     assert_eq!(
         events,
-        [Event::JobFinished { job: waits, outcome: Outcome::Cancelled }, Event::RunStopping { job: runs, run, reason }]
+        [
+            Event::JobFinished { job: waits, outcome: Outcome::Cancelled },
+            Event::RunStopping { job: runs, run, reason, grace_seconds: None }
+        ]
     );
     assert_eq!(cluster.state.job_state(cluster.state.job(runs).unwrap()), JobState::Finishing);
     cluster.refused(&user("ada"), cancel, RefusalCode::Conflict, "is over: cancelled");

@@ -146,7 +146,7 @@ fn what_runs_inside_is_left_or_ended() {
         let root_job = cluster.submit("ada", job(1, 1));
         refused(&mut cluster, root_job, core, "does not have these cores free");
         let events = cluster.tick();
-        let stops = Event::RunStopping { job: first, run: inner, reason: StopReason::Cancelled };
+        let stops = Event::RunStopping { job: first, run: inner, reason: StopReason::Cancelled, grace_seconds: None };
         assert_eq!(events.contains(&stops), ends, "{events:?}");
         assert!(cluster.tick().is_empty());
         cluster.end(inner, "node1", ExitStatus::Code(0));

@@ -4,8 +4,10 @@ use crate::support::*;
 use muster_domain::notify;
 use muster_schemas::{
     JobId, PartId,
+    cluster::{ClusterChange, ClusterSettingsChange},
     command::Command,
-    event::EndCause,
+    cycle::ProgramCycle,
+    event::{Actor, EndCause},
     job::{ExitStatus, Holds, JobSpec, Notification, Occasion, Outcome, Sink},
     notify::NotifyItem,
     resources::IndexSet,
@@ -54,6 +56,44 @@ fn start_and_end_are_told_unless_something_else_is_asked_for() {
     assert_eq!((last.owner.user.as_str(), last.queue.as_str()), ("ada", "default"));
     assert_eq!((last.nodes.as_slice(), last.started.is_some()), (&["node1".to_owned()][..], true));
     assert_eq!(last.key(), format!("{job}/{}/1", last.of));
+}
+
+/// PBS-X-24: the operators get a mail when a scheduling program failed so often that scheduling is off; else the administrators.
+#[test]
+fn operators_are_told_that_a_scheduling_program_gave_up() {
+    let mut cluster = Cluster::new();
+    let cycled = |cluster: &mut Cluster, gave_up| {
+        let trouble = Some("it ended".to_owned());
+        let cycle = ProgramCycle { program: "tcl:body".into(), trouble, gave_up, ..ProgramCycle::default() };
+        let told = items_of(cluster, |cluster| {
+            cluster.ok(&Actor::Planner, Command::NoteCycle { cycle: Box::new(cycle) });
+        });
+        let address = |item: NotifyItem| {
+            assert_eq!((item.job.number, item.event.as_str()), (0, "scheduling_switched_off"));
+            let Sink::Mail(address) = item.sink else { panic!("no mail") };
+            (address, item.why.unwrap_or_default())
+        };
+        told.into_iter().map(address).collect::<Vec<_>>()
+    };
+    let why = "tcl:body failed too often in a row; the last time: it ended";
+    assert_eq!(cycled(&mut cluster, false), []);
+    assert_eq!(cycled(&mut cluster, true), [("oper".to_owned(), why.to_owned())]);
+    let of = |operators: &[&str], administrators: &[&str]| {
+        let names = |users: &[&str]| Some(users.iter().map(|user| (*user).to_owned()).collect());
+        let settings = ClusterSettingsChange {
+            operators: names(operators),
+            administrators: names(administrators),
+            ..ClusterSettingsChange::default()
+        };
+        let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+        Command::Configure { change, keep_unnamed: true }
+    };
+    cluster.ok(&root(), of(&[], &[]));
+    assert_eq!(cycled(&mut cluster, true), [("root".to_owned(), why.to_owned())]);
+    cluster.ok(&root(), of(&[], &["eve"]));
+    assert_eq!(cycled(&mut cluster, true), [("eve".to_owned(), why.to_owned())]);
+    cluster.ok(&root(), of(&["ann", "bob"], &["eve"]));
+    assert_eq!(cycled(&mut cluster, true), ["ann", "bob"].map(|user| (user.to_owned(), why.to_owned())));
 }
 
 #[test]

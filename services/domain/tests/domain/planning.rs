@@ -790,8 +790,11 @@ fn processor_time_is_charged_while_jobs_run_and_in_full_at_their_end() {
     assert_eq!(report(&mut cluster, "node1", 40), 0, "nothing is taken back");
     assert_eq!(report(&mut cluster, "node1", 160), 1);
     assert_eq!(used(&cluster), 161);
+    let began = |cluster: &Cluster| cluster.state.half_life_began(cluster.now);
+    let first = began(&cluster).expect("it is halved");
     cluster.pass(1_000);
     assert_eq!(used(&cluster), 80);
+    assert_eq!(began(&cluster), Some(first.plus_seconds(1_000)), "it was halved then");
     let usage = Usage { cpu_time_micros: 200_000_000, ..Usage::default() };
     let exit = NodeExit { usage, ..exit(ExitStatus::Code(0), EndCause::Itself, cluster.now) };
     cluster.ok(&executor("node1"), Command::NodeEnded { part, exit });

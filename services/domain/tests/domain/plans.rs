@@ -107,6 +107,20 @@ fn cycles_of_programs_are_numbered_and_bounded() {
     cluster.assert_replays();
 }
 
+/// PBS-T-05: warnings about the files of a policy are on record, bounded, and only an administrator tells them.
+#[test]
+fn warnings_about_a_policy_are_on_record() {
+    let mut cluster = Cluster::new();
+    let warn = |warnings: Vec<String>| Command::WarnOfPolicy { name: "day".into(), warnings };
+    cluster.refused(&user("ada"), warn(vec!["old".into()]), RefusalCode::PermissionDenied, "warn of a policy");
+    cluster.refused(&root(), warn(Vec::new()), RefusalCode::Invalid, "at least one");
+    let events = cluster.ok(&root(), warn(vec!["é".repeat(400); 103]));
+    let [Event::PolicyWarned { name, warnings }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((name.as_str(), warnings.len(), warnings[0].len()), ("day", 101, 500));
+    assert_eq!(warnings[100], "3 more");
+    cluster.assert_replays();
+}
+
 #[test]
 fn starts_of_one_plan_see_each_other() {
     let mut cluster = Cluster::new();

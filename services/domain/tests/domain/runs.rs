@@ -195,6 +195,38 @@ fn a_job_that_does_not_end_is_closed_without_its_nodes() {
     cluster.assert_replays();
 }
 
+/// Whoever ends a job can name the time from SIGTERM to SIGKILL; what is ending can only end sooner.
+#[test]
+fn an_end_can_name_the_time_until_the_kill() {
+    let mut cluster = Cluster::new();
+    let (id, waits) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    let run = cluster.start(id, &["node1"], 1);
+    let end = |job, grace_seconds| Command::EndJobs {
+        jobs: ids(&[job]),
+        ending: JobEnding { grace_seconds, ..JobEnding::default() },
+    };
+    let forced = JobEnding { is_forced: true, grace_seconds: Some(5), ..JobEnding::default() };
+    let forced = Command::EndJobs { jobs: ids(&[id]), ending: forced };
+    cluster.refused(&user("ada"), forced, RefusalCode::Invalid, "by force");
+    cluster.refused(&user("ada"), end(id, Some(86_401)), RefusalCode::Invalid, "grace_seconds");
+    let stops = |grace_seconds| Event::RunStopping { job: id, run, reason: StopReason::Cancelled, grace_seconds };
+    let ordered = |cluster: &Cluster| {
+        let orders = follow_up(&cluster.state, cluster.log.last().expect("a record"));
+        orders.into_iter().map(|(_, order)| order).next()
+    };
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(90))), [stops(Some(90))]);
+    let part = cluster.part(run, "node1");
+    let stop = |grace_seconds| Some(OrderSeed::Stop { part, reason: StopReason::Cancelled, grace_seconds });
+    assert_eq!(ordered(&cluster), stop(90));
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(100))), []);
+    assert_eq!(cluster.ok(&user("ada"), end(id, None)), []);
+    assert_eq!(cluster.ok(&user("ada"), end(id, Some(3))), [stops(Some(3))]);
+    assert_eq!(ordered(&cluster), stop(3));
+    cluster.ok(&user("ada"), end(waits, Some(3)));
+    assert_eq!(cluster.outcome(waits), Some(Outcome::Cancelled));
+    cluster.assert_replays();
+}
+
 #[test]
 fn a_launch_that_nobody_confirms_times_out() {
     let mut cluster = Cluster::new();
@@ -202,7 +234,10 @@ fn a_launch_that_nobody_confirms_times_out() {
     let run = cluster.allocate(id, &["node1"], 1);
     cluster.pass(60);
     assert_eq!(cluster.state.next_timer(), Some(cluster.now));
-    assert_eq!(cluster.tick(), [Event::RunStopping { job: id, run, reason: StopReason::LaunchTimeout }]);
+    assert_eq!(
+        cluster.tick(),
+        [Event::RunStopping { job: id, run, reason: StopReason::LaunchTimeout, grace_seconds: None }]
+    );
     assert!(cluster.tick().is_empty());
     let nothing =
         NodeExit { status: None, cause: EndCause::Killed, usage: Usage::default(), started: None, ended: cluster.now };
@@ -441,9 +476,11 @@ fn only_the_node_itself_reports_for_it() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(id, &["node1"], 1);
-    assert!(
-        cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
-        "not its run"
+    cluster.refused(
+        &executor("node2"),
+        Command::NodeStarted { part: PartId::new(run, 0) },
+        RefusalCode::Conflict,
+        "node2",
     );
     cluster.refused(
         &user("ada"),
@@ -575,4 +612,35 @@ fn a_signal_to_the_script_alone_goes_to_its_node_as_step_0() {
     let other = cluster.submit("ada", task_job(1));
     cluster.start(other, &["node1"], 1);
     cluster.refused(&user("ada"), signal(other), RefusalCode::Conflict, "no script that runs");
+}
+
+/// OAR-J-07: a report about a run counts from a node that has a part of it only. One from another node is refused with its name, and
+/// changes nothing; a repeated one, or one about a run that is over, does no harm.
+#[test]
+fn only_nodes_of_a_run_report_about_it() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 2));
+    let run = cluster.start(id, &["node1"], 2);
+    let part = PartId::new(run, 0);
+    let exit = || NodeExit {
+        status: Some(ExitStatus::Code(0)),
+        cause: EndCause::Itself,
+        usage: Usage::default(),
+        started: Some(cluster.now),
+        ended: cluster.now,
+    };
+    let exit = exit();
+    let step_ended = Command::NodeStepEnded { part, step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
+    for report in [Command::NodeStarted { part }, ended(run, exit.clone()), step_ended] {
+        let words = format!("node node2 reports about run {run}, of which it has no part");
+        cluster.refused(&executor("node2"), report, RefusalCode::Conflict, &words);
+    }
+    let next = PartId::new(cluster.state.next_run(), 0);
+    cluster.refused(&executor("node2"), Command::NodeStarted { part: next }, RefusalCode::Conflict, "has no part");
+    assert!(cluster.state.job(id).is_some_and(|job| job.run() == Some(run)), "it runs on");
+    assert!(cluster.ok(&executor("node1"), Command::NodeStarted { part }).is_empty(), "a repeated report");
+    cluster.ok(&executor("node1"), ended(run, exit.clone()));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
+    assert!(cluster.ok(&executor("node2"), ended(run, exit)).is_empty(), "it is over");
+    cluster.assert_replays();
 }

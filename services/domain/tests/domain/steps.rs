@@ -464,7 +464,10 @@ fn an_allocation_ends_as_its_client_says() {
         let conclude = Command::ConcludeJob { job: id, status };
         cluster.refused(&user("bob"), conclude.clone(), RefusalCode::PermissionDenied, "belongs to ada");
         let events = cluster.ok(&user("ada"), conclude);
-        assert_eq!(events, [Event::RunStopping { job: id, run, reason: StopReason::Concluded(status) }]);
+        assert_eq!(
+            events,
+            [Event::RunStopping { job: id, run, reason: StopReason::Concluded(status), grace_seconds: None }]
+        );
         for node in ["node1", "node2"] {
             let mut gone = exit(ExitStatus::Code(0), EndCause::Killed, cluster.now);
             (gone.status, gone.started) = (None, None);
@@ -513,7 +516,7 @@ fn a_job_whose_client_is_lost_is_cancelled_whether_it_waits_or_runs() {
         assert!(events.contains(&Event::JobKept { job: id, seconds: None, is_late: false }), "{events:?}");
         if let Some(run) = run {
             let reason = StopReason::Cancelled;
-            assert_eq!(events.last(), Some(&Event::RunStopping { job: id, run, reason }));
+            assert_eq!(events.last(), Some(&Event::RunStopping { job: id, run, reason, grace_seconds: None }));
         } else {
             assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
         }

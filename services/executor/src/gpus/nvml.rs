@@ -1,6 +1,6 @@
 //! NVIDIA's management library, if the driver of this host has it: which GPUs there are, and whether they answer.
 
-use super::{GpuDevice, GpuKind, numbering::with_places};
+use super::{GpuDevice, GpuKind, library::Library, numbering::with_places};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::{CStr, c_char, c_int, c_uint, c_void},
@@ -38,41 +38,23 @@ pub struct Nvml {
 #[derive(Default)]
 struct MemoryInfo([u64; 3]);
 
-/// A function of the library.
-///
-/// # Safety
-/// `F` is a pointer to a function of the type that is at this address.
-unsafe fn function<F: Copy>(address: *mut c_void) -> F {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: as the caller says; the sizes are equal.
-    unsafe { std::mem::transmute_copy(&address) }
-}
-
 impl Nvml {
     /// Loads the library and lets it find the driver. `None` if the host has none, or no NVIDIA driver runs.
     pub fn load(name: &CStr) -> Option<Self> {
-        // SAFETY: the name ends with a zero byte. The library's initializers run; they are trusted as those of any
-        // library of the host.
-        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let library = Some(library).filter(|library| !library.is_null())?;
-        let find = |name: &CStr| {
-            // SAFETY: the handle is of `dlopen`, and the name ends with a zero byte.
-            let found = unsafe { libc::dlsym(library, name.as_ptr()) };
-            Some(found).filter(|found| !found.is_null())
-        };
+        let library = Library::open(&[name])?;
         // SAFETY: these are the types of the functions in the library's header, which do not change: another type gets
         // another name, with a higher version.
         let (start, nvml) = unsafe {
-            let start: unsafe extern "C" fn() -> c_int = function(find(c"nvmlInit_v2")?);
+            let start: unsafe extern "C" fn() -> c_int = library.function(c"nvmlInit_v2")?;
             let nvml = Self {
-                count: function(find(c"nvmlDeviceGetCount_v2")?),
-                by_index: function(find(c"nvmlDeviceGetHandleByIndex_v2")?),
-                by_uuid: function(find(c"nvmlDeviceGetHandleByUUID")?),
-                name: function(find(c"nvmlDeviceGetName")?),
-                uuid: function(find(c"nvmlDeviceGetUUID")?),
-                minor: function(find(c"nvmlDeviceGetMinorNumber")?),
-                memory: function(find(c"nvmlDeviceGetMemoryInfo")?),
-                describe: function(find(c"nvmlErrorString")?),
+                count: library.function(c"nvmlDeviceGetCount_v2")?,
+                by_index: library.function(c"nvmlDeviceGetHandleByIndex_v2")?,
+                by_uuid: library.function(c"nvmlDeviceGetHandleByUUID")?,
+                name: library.function(c"nvmlDeviceGetName")?,
+                uuid: library.function(c"nvmlDeviceGetUUID")?,
+                minor: library.function(c"nvmlDeviceGetMinorNumber")?,
+                memory: library.function(c"nvmlDeviceGetMemoryInfo")?,
+                describe: library.function(c"nvmlErrorString")?,
             };
             (start, nvml)
         };

@@ -4,6 +4,7 @@
 use super::{
     Found, GpuDevice, GpuKind, amd,
     nvml::{self, LIBRARY, Nvml},
+    rsmi::{LIBRARIES, Rsmi},
 };
 use muster_schemas::node::GpuReport;
 use std::{collections::BTreeMap, path::Path, sync::mpsc, thread, time::Duration};
@@ -110,30 +111,51 @@ impl Watch {
 }
 
 fn look(found: &Found, period: Duration, stopped: &mpsc::Receiver<()>, reports: &UnboundedSender<GpuReport>) {
-    let nvml = found.devices.iter().any(|device| device.uuid.is_some()).then(|| Nvml::load(LIBRARY)).flatten();
+    let drivers = Drivers::of(&found.devices);
     loop {
         // Each is a sign of life. Nobody listens once the executor stops.
-        let _ = reports.send(report(found, nvml.as_ref()));
+        let _ = reports.send(report(found, &drivers));
         if stopped.recv_timeout(period) != Err(mpsc::RecvTimeoutError::Timeout) {
             return;
         }
     }
 }
 
-fn report(found: &Found, nvml: Option<&Nvml>) -> GpuReport {
-    let faults = (0..).zip(&found.devices).filter_map(|(gpu, device)| Some((gpu, fault(device, nvml)?)));
+/// The libraries that are asked for the GPUs of this node.
+struct Drivers {
+    nvml: Option<Nvml>,
+    rsmi: Option<Rsmi>,
+}
+
+impl Drivers {
+    fn of(devices: &[GpuDevice]) -> Self {
+        let has_uuid = devices.iter().any(|device| device.uuid.is_some());
+        let has_amd = devices.iter().any(|device| device.kind == GpuKind::Amd);
+        Self {
+            nvml: has_uuid.then(|| Nvml::load(LIBRARY)).flatten(),
+            rsmi: has_amd.then(|| Rsmi::load(&LIBRARIES)).flatten(),
+        }
+    }
+
+    fn fault(&self, device: &GpuDevice) -> Option<String> {
+        match device.kind {
+            GpuKind::Nvidia => self.nvml?.fault(device.uuid.as_ref()?),
+            GpuKind::Amd => self.rsmi?.fault(device.number()?),
+        }
+    }
+}
+
+fn report(found: &Found, drivers: &Drivers) -> GpuReport {
+    let faults = (0..).zip(&found.devices).filter_map(|(gpu, device)| Some((gpu, fault(device, drivers)?)));
     let mut faults: BTreeMap<u32, String> = faults.collect();
     faults.extend(found.faults.clone());
     GpuReport { found: found.count(), faults }
 }
 
 /// Why a GPU cannot be used.
-fn fault(device: &GpuDevice, nvml: Option<&Nvml>) -> Option<String> {
-    if let Some(missing) = device.files.iter().find(|file| !file.exists()) {
-        return Some(format!("{} does not exist", missing.display()));
-    }
-    let uuid = device.uuid.as_ref().filter(|_| device.kind == GpuKind::Nvidia)?;
-    nvml?.fault(uuid)
+fn fault(device: &GpuDevice, drivers: &Drivers) -> Option<String> {
+    let missing = device.files.iter().find(|file| !file.exists());
+    missing.map(|file| format!("{} does not exist", file.display())).or_else(|| drivers.fault(device))
 }
 
 #[cfg(test)]

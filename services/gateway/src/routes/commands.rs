@@ -13,8 +13,8 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, CopyAheadRequest, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest,
-        PolicyRefusal, PowerRequest, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest,
-        SignalRequest, SubmitRequest, TellRequest,
+        PolicyRefusal, PolicyWarning, PowerRequest, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest,
+        ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -233,4 +233,17 @@ pub(crate) async fn refuse_policy(
 ) -> Answered {
     let PolicyRefusal { name, sources, mistakes } = refusal;
     app.jobs_command(asked, Command::RefusePolicy { name, sources, mistakes }).await
+}
+
+/// Put on record what is doubtful about the files of the policy in force
+#[utoipa::path(post, path = "/v1/policy/warnings", tag = "cluster", request_body = PolicyWarning,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn warn_of_policy(
+    State(app): State<App>,
+    asked: Asked,
+    Json(warning): Json<PolicyWarning>,
+) -> Answered {
+    let PolicyWarning { name, warnings } = warning;
+    app.jobs_command(asked, Command::WarnOfPolicy { name, warnings }).await
 }

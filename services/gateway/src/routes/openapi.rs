@@ -50,6 +50,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::configure,
         commands::set_policy,
         commands::refuse_policy,
+        commands::warn_of_policy,
         described::submit,
         described::configure,
         described::enter,

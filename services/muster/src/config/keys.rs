@@ -277,6 +277,12 @@ const CLUSTER: Section = Section {
             "Users of whom any number of jobs with a fixed start may wait; of others, two.",
         ),
         key(
+            "make_way_ahead_seconds",
+            from_to(0, 31_536_000),
+            "",
+            "Running jobs that make way for a job with a fixed start end this long before it; without it 60.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -656,6 +662,12 @@ const PLANNER: Section = Section {
             from_to(1, 3600),
             "3",
             "How long a plan may be due of which the log shows nothing before a second planner, which stands by, takes over.",
+        ),
+        key(
+            "pass_limit_seconds",
+            from_to(1, 3600),
+            "30",
+            "How long the built-in planner may look at jobs in one pass. What it has by then counts; jobs that it did not come to wait, and are told so.",
         ),
         key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(

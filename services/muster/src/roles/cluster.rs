@@ -177,6 +177,7 @@ mod tests {
             memory: Some(1 << 30),
             policy: None,
             config: None,
+            scheduling: None,
             log: crate::cli::LogOptions::default(),
         }
     }

@@ -51,8 +51,11 @@ fn follow(mut folder: PolicyFolder, client: &mut Client, requests: &Receiver<()>
         if folder.is_in_force() && !is_begun {
             is_begun = begin(&mut folder);
         }
-        if let Some(warning) = folder.stale_holidays() {
-            tracing::warn!(warning, "a policy file of PBS");
+        match folder.warn_of_holidays() {
+            Ok(warning) => {
+                warning.iter().for_each(|warning| tracing::warn!(warning, "a policy file of PBS"));
+            }
+            Err(error) => tracing::error!(%error, "a warning about a policy file of PBS was not recorded"),
         }
         match requests.recv_timeout(if is_loaded { RENEW_EVERY } else { RETRY_AFTER }) {
             Ok(()) => is_loaded = load(&mut folder, client),

@@ -121,6 +121,37 @@ fn best_effort_jobs_make_way_and_come_back() {
     wait_for(&site, 3, "Error");
 }
 
+/// OAR-T-25, OAR-G-11: a reservation is promised the node of a best-effort job, which keeps it for the time being and is ended ahead of
+/// the start; one on another node stays.
+#[test]
+fn best_effort_jobs_end_ahead_of_a_reservation() {
+    let site = site();
+    site.ok("sacctmgr -i add qos besteffort && sacctmgr -i add qos normal preempt=besteffort");
+    for job in [1, 2] {
+        site.ok("oarsub -t besteffort -l nodes=1,walltime=3 'sleep 600'");
+        wait_for(&site, job, "Running");
+    }
+    site.ok("oarsub -l nodes=1,walltime=3 'sleep 600'");
+    wait_for(&site, 3, "Running");
+    let start = site.ok("date -d '+2 hours' '+%F %T'");
+    let said = site.ok(&format!("oarsub -r '{}' -l nodes=1,walltime=1 true", start.trim()));
+    assert!(said.ends_with("Reservation valid --> OK\n"), "{said}");
+    assert_eq!((state(&site, 1), state(&site, 2)), ("Running".to_owned(), "Running".to_owned()), "it is too early");
+    // It is to be there within the time that runs have to make way.
+    let start = site.ok("date -d '+25 seconds' '+%F %T'");
+    let said = site.ok(&format!("oarsub -r '{}' -l nodes=1,walltime=0:10 'sleep 600'", start.trim()));
+    assert!(said.ends_with("Reservation valid --> OK\n"), "{said}");
+    wait_for(&site, 2, "Error");
+    assert_eq!((state(&site, 1), state(&site, 5)), ("Running".to_owned(), "Waiting".to_owned()), "it starts then");
+    assert!(site.ok("oarstat -e -j 2").contains("] BESTEFFORT_KILL:"));
+    site.ok("oarsub -t besteffort -l nodes=1,walltime=1 'sleep 600'");
+    wait_for(&site, 5, "Running");
+    assert_eq!(state(&site, 6), "Waiting", "it would have been in the way");
+    assert!(site.system.ok(&["audit", "verify"]).starts_with("the history verifies"));
+    let verified = site.system.json(&["replay", "--verify", "--json"]);
+    assert_eq!(verified["decisions"]["differing"], 0, "every plan can be repeated: {verified}");
+}
+
 /// OAR-J-15, OAR-C-13, OAR-X-03: a job finds the properties of its cores in a file, also its shells; whatever it leaves behind
 /// is gone with it.
 #[test]

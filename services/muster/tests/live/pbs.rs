@@ -173,8 +173,27 @@ fn jobs_are_deleted_by_force() {
     site.ok("qsub -h -- true");
     site.ok("qdel -m 'not today' 4");
     assert!(site.system.ok(&["events", "--kind", "job.message", "--json"]).contains("not today"));
-    let output = site.run("qsub -h -- true && qdel -W 7 5");
-    assert!(output.status == 0 && output.stderr.contains("it is that of qsub -K"), "{}", output.stderr);
+    assert_eq!(site.fails("qdel -W 86401 4").0, 1);
+}
+
+/// `qdel -W delay=N` gives a job its own time after SIGTERM, whatever `kill_delay` says; a second one can only shorten it.
+#[test]
+fn a_deletion_has_its_own_delay() {
+    let site = site();
+    site.ok("qmgr -c 'set server kill_delay = 600'");
+    let script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done";
+    for (number, delay) in [(1, "delay=1"), (2, "2")] {
+        site.ok(&format!("echo \"{script}\" | qsub -N deaf -l ncpus=1 -j oe"));
+        let said = || std::fs::read_to_string(site.system.path(&format!("deaf.o{number}"))).unwrap_or_default();
+        site.system.wait_until("it runs", || said().contains("ready"));
+        site.ok(&format!("qdel -W {delay} {number}"));
+        site.system.wait_until("it has SIGTERM", || said().contains("told"));
+        site.system.wait_until("it is killed", || site.run(&format!("qstat {number}")).status == 35);
+    }
+    let asked = site.system.ok(&["events", "--kind", "job.stopping", "--json"]);
+    let seconds: Vec<bool> =
+        asked.lines().zip([1, 2]).map(|(line, n)| line.contains(&format!("\"grace_seconds\":{n}"))).collect();
+    assert_eq!(seconds, [true, true], "{asked}");
 }
 
 /// Arrays have PBS's identifiers and variables, and a file for each task.
@@ -619,6 +638,17 @@ fn the_planner_is_switched_off_and_on() {
     site.ok("qmgr -c 'set server scheduling = true'");
     site.system.wait_until("both run", || site.ok("qselect -s R") == "1.alpha\n2.alpha\n");
     assert_eq!(word(&site), "Active");
+    // A word at the start overrides what was set, and that is on record.
+    let mut started_with = |given: &str| {
+        site.system.stop();
+        let options = ["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config, "-a", given];
+        site.system.restart(&options);
+        word(&site)
+    };
+    assert_eq!(started_with("f"), "Idle");
+    assert_eq!(started_with("T"), "Active");
+    let switched = site.system.ok(&["events", "--kind", "cluster.settings_changed", "--json"]);
+    assert!(switched.lines().last().is_some_and(|line| line.contains("\"is_idle\":false")), "{switched}");
 }
 
 /// A job shows what is kept of it, and runs a program on all of its nodes.

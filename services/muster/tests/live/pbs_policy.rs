@@ -75,8 +75,11 @@ fn files_are_put_in_force_together_or_not_at_all() {
     assert!(!site.ok("qstat -Bf").contains("policy"));
     let vain = "queue `fast`: `makes_way` has no effect under a policy of PBS";
     site.system.wait_until("what has no effect is told", || site.system.log().contains(vain));
-    // PBS-T-05: once a day.
-    site.system.wait_until("it is told", || site.system.log().contains("holidays: the file is for 1998, and it is "));
+    // PBS-T-05: once a day, in the log of the process and on record.
+    let old = "holidays: the file is for 1998, and it is ";
+    site.system.wait_until("it is told", || site.system.log().contains(old));
+    let warned = site.system.ok(&["events", "--kind", "policy.warned", "--json"]);
+    assert!(warned.lines().count() == 1 && warned.contains(old) && warned.contains("\"PBS fifo\""), "{warned}");
     site.system.wait_until("the job is over", || site.run(&format!("qstat {job}")).status == 35);
     let sources = policy(&site)["sources"].clone();
     assert_eq!(sources[0]["name"], "sched_config");
@@ -93,6 +96,40 @@ fn files_are_put_in_force_together_or_not_at_all() {
     assert!(stdout.contains("sched_config:2: column 10: no such sort; is 'shortest_job_first' meant?"), "{stdout}");
     let job = site.ok("echo true | qsub");
     site.system.wait_until("jobs still start", || site.run(&format!("qstat {job}")).status == 35);
+}
+
+/// PBS-P-01: the policy that a folder makes is one for simulations and what-if too, which keep its order.
+#[test]
+fn a_policy_of_files_is_simulated_and_replayed() {
+    let site = site(&[("sched_config", "sort_by: short_walltime_first\n"), ("holidays", "YEAR 2026\n")]);
+    site.system.wait_until("in force", || policy(&site)["name"] == "PBS fifo");
+    let all = "-l select=4:ncpus=4 -l walltime";
+    site.ok(&format!("echo 'until [ -e $PBS_O_WORKDIR/go ]; do sleep 0.05; done' | qsub {all}=1:00:00"));
+    site.system.wait_until("it runs", || starts(&site) == ["\"1\""]);
+    for walltime in ["2:00:00", "0:10:00"] {
+        site.ok(&format!("echo sleep 2 | qsub {all}={walltime}"));
+    }
+    site.system.write("go", "");
+    site.system.wait_until("all are over", || site.ok("qstat").is_empty());
+    assert_eq!(starts(&site), ["1", "3", "2"].map(|job| format!("\"{job}\"")));
+
+    site.system.write("policy.toml", &site.system.ok(&["config", "show", "--policy"]));
+    let again = site.system.json(&["whatif", "--policy", "policy.toml", "--json"]);
+    assert_eq!((&again["jobs"], &again["later"], &again["earlier"]), (&3.into(), &0.into(), &0.into()), "{again}");
+    let other = site.system.json(&["whatif", "--policy", "fcfs", "--json"]);
+    assert_eq!(other["gained"][0]["job"], "2", "{other}");
+
+    let job = |number: u8, submit: u8, requested: u16| {
+        format!("{number} {submit} -1 10 1 -1 -1 1 {requested} -1 1 1 1 -1 1 -1 -1 -1\n")
+    };
+    site.system
+        .write("trace.swf", &["; MaxProcs: 1\n".to_owned(), job(1, 0, 100), job(2, 1, 300), job(3, 2, 50)].concat());
+    let rows = site.system.ok(&["simulate", "trace.swf", "--policy", "policy.toml", "--out", "-"]);
+    let start_of = |number: &str| {
+        let row = rows.lines().find(|row| row.starts_with(&format!("{number},"))).unwrap_or_else(|| panic!("{rows}"));
+        row.split(',').nth(2).unwrap_or_default().to_owned()
+    };
+    assert_eq!(["1", "2", "3"].map(start_of), ["0", "20", "10"]);
 }
 
 /// PBS-S-01, PBS-Q-02: jobs start in the order of the files, whatever dialect they were submitted in, and are held by limits
@@ -212,7 +249,11 @@ fn cycles_are_on_record() {
     let [third, fourth] = [&singles[0], &singles[1]].map(|cycle| cycle["number"].as_u64().expect("a number"));
     let was_quiet = fourth >= third + 2;
     assert!(was_quiet || singles[1]["reasons"].to_string().contains("SCH_SCHEDULE_RECYC"), "{singles:?}");
-    assert!(cycles().iter().all(|cycle| cycle["started"] != 0 || cycle["reasons"] != serde_json::json!(["SCH_SCHEDULE_RECYC"])));
+    assert!(
+        cycles()
+            .iter()
+            .all(|cycle| cycle["started"] != 0 || cycle["reasons"] != serde_json::json!(["SCH_SCHEDULE_RECYC"]))
+    );
     let numbers: Vec<u64> = cycles().iter().filter_map(|cycle| cycle["number"].as_u64()).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }

@@ -200,6 +200,9 @@ fn the_server_names_preset_and_zone() {
     let Output { status, stderr, .. } = site.system.run(&["pbs", "load", &folder]);
     assert_eq!(status, 0, "{stderr}");
     is_in_force(&site, "cray_t3e");
+    // PBS-P-21: past usage is counted for the priority, and owners take no turns.
+    let owners = &site.system.json(&["config", "show", "--policy", "--json"])["turns"]["routes"]["owners"];
+    assert_eq!((&owners["only_counts"], &owners["charge"]), (&true.into(), &10.into()), "{owners}");
     assert!(site.ok("qstat -Bf").contains("schedule_iteration = 300"));
     // From 08:00 in Tokyo, which is 23:00 of the day before in UTC.
     let hours =

@@ -117,7 +117,7 @@ impl Engine {
             return;
         }
         for place in rest {
-            if cycle.plan.is_cut_short || tries_left == 0 && cycle.components.is_pass() {
+            if cycle.plan.is_cut_short || tries_left == 0 && cycle.components.is_pass() || !cycle.may_look(*place) {
                 return;
             }
             if self.is_ruled(cycle, *place) && self.rule(cycle, *place, mode) != Ruled::Left {

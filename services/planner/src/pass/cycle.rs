@@ -1,6 +1,6 @@
 //! The decisions of a cycle, and its books.
 
-use super::{now_index::NowIndex, trace::Look};
+use super::{limit::PassLimit, now_index::NowIndex, trace::Look};
 use crate::{
     class::ClassId,
     engine::Run,
@@ -33,8 +33,10 @@ pub struct Plan {
     pub reasons: Vec<WaitingJob>,
     /// Promises that were made, changed or taken back. The engine already has them.
     pub slots: Vec<(JobId, Option<Slot>)>,
-    /// Whether the cycle ended early because it reached the maximum number of starts.
+    /// Whether the cycle ended early because it reached the maximum number of starts, or its time was over.
     pub is_cut_short: bool,
+    /// After how many looks at jobs it ended because its time was over; `None` if it was not.
+    pub cut_after: Option<u64>,
     /// When the next cycle is due even if nothing happens.
     pub next_wake: Option<Timestamp>,
     /// Facts about the starts of jobs with activation filters, and in a mode about those that go around others.
@@ -101,6 +103,10 @@ pub(super) struct Cycle<'c> {
     pub quota_places: Vec<Place>,
     /// Jobs that could start in more groups of nodes than they want, and until when they wait.
     pub patient: BTreeMap<JobId, Timestamp>,
+    /// How long it may last.
+    pub limit: PassLimit<'c>,
+    /// The places that it has looked at, if there is a limit.
+    pub looked: Vec<Place>,
 }
 
 /// What limits count for a job that starts.
@@ -134,8 +140,9 @@ impl Cycle<'_> {
 
     /// Whether the cycle has reached the maximum number of starts.
     pub fn is_full(&mut self, max_starts: u32) -> bool {
-        self.plan.is_cut_short |= self.plan.starts.len() >= max_starts as usize;
-        self.plan.is_cut_short
+        let is_full = self.plan.starts.len() >= max_starts as usize;
+        self.plan.is_cut_short |= is_full;
+        is_full
     }
 
     pub fn wake_at(&mut self, at: Timestamp) {

@@ -57,16 +57,14 @@ impl Engine {
         let start = time.start.max(cycle.now);
         let wanted = lasting(&demand, time.seconds_left(cycle.now));
         let found = self.viewed(demand.sharing.as_ref(), |engine| engine.search(cycle.now).at(&wanted, start));
-        let holder = self.queue.get(place).map(|entry| entry.holder.clone());
-        let breach = found.as_ref().zip(holder).and_then(|(placement, holder)| {
-            self.quota_reached(&holder, &wanted, &Usage::of(placement, &wanted), start)
-        });
-        let refusal = match (found, breach) {
-            (Some(placement), None) => {
-                return self.change_slot(cycle, place, Some(Slot { start, placement: Arc::new(placement) }));
+        let quota = found.as_ref().map(|placement| self.quota_at(place, &wanted, placement, start));
+        let refusal = match quota.or_else(|| self.room_after_others(cycle, place, &wanted, start)) {
+            Some(Ok(slot)) => {
+                self.change_slot(cycle, place, Some(slot));
+                return self.clear_way(cycle, place);
             }
-            (_, Some(breach)) => breach.to_string(),
-            (None, None) => format!("no room at {start}"),
+            Some(Err(breach)) => breach,
+            None => format!("no room at {start}"),
         };
         let later = self.viewed(demand.sharing.as_ref(), |engine| {
             engine.refresh_gaps(class, cycle.now);
@@ -81,6 +79,20 @@ impl Engine {
             // The ledger ends the job for this reason, so it is told even if nobody wants reasons.
             cycle.tell(entry.id, WaitReason::NeverFits(format!("{refusal}; {when}")));
         }
+    }
+
+    /// A promise of a placement from a time on, or the quota that it would break.
+    pub(super) fn quota_at(
+        &self,
+        place: Place,
+        wanted: &Demand,
+        placement: &Placement,
+        start: Timestamp,
+    ) -> Result<Slot, String> {
+        let holder = self.queue.get(place).map(|entry| &entry.holder);
+        let breach = holder.and_then(|holder| self.quota_reached(holder, wanted, &Usage::of(placement, wanted), start));
+        let slot = || Slot { start, placement: Arc::new(placement.clone()) };
+        breach.map_or_else(|| Ok(slot()), |breach| Err(breach.to_string()))
     }
 
     /// Starts the job on its promised nodes once all of them take jobs and the resources are free. If some do not, it starts

@@ -27,7 +27,7 @@ impl Engine {
         let mut tries_left = backfill.look_ahead.unwrap_or(u32::MAX);
         let has_limits = self.limits.has_any(&self.queues);
         for (number, place) in sorted.iter().enumerate() {
-            if cycle.plan.is_cut_short || self.is_all_blocked(cycle) {
+            if cycle.plan.is_cut_short || self.is_all_blocked(cycle) || !cycle.may_look(*place) {
                 return;
             }
             if may_pass && promises_left == 0 {
@@ -201,6 +201,9 @@ impl Engine {
         };
         for place in candidates {
             if tries_left == 0 || cycle.plan.is_cut_short || self.is_full(cycle) || self.is_all_blocked(cycle) {
+                return tries_left;
+            }
+            if !cycle.may_look(*place) {
                 return tries_left;
             }
             if self.is_ruled(cycle, *place) {

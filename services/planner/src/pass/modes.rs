@@ -85,7 +85,7 @@ impl Engine {
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             for place in &sorted {
-                if cycle.plan.is_cut_short {
+                if cycle.plan.is_cut_short || !cycle.may_look(*place) {
                     break;
                 }
                 self.take_turn(cycle, &mut turns, *place);

@@ -31,7 +31,7 @@ impl Engine {
         cycle.sweeps.clear();
         let mut promises_left = backfill.reservations.unwrap_or(u32::MAX);
         for place in sorted {
-            if promises_left == 0 {
+            if promises_left == 0 || !cycle.may_look(*place) {
                 break;
             }
             if self.make(cycle, *place) {

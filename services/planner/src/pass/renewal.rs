@@ -95,6 +95,10 @@ impl Engine {
         for place in sorted {
             let Some(entry) = self.queue.get(*place) else { continue };
             let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { continue };
+            // Whether it is news does not count: that is not in the state, from which a pass is repeated.
+            if !cycle.may_look(*place) {
+                return;
+            }
             let is_news = entry.looked_at != Some(self.machine.freed_so_far());
             if !is_news || cycle.left_out.contains(&entry.id) {
                 continue;

@@ -1,6 +1,6 @@
 //! The situation of a job at its turn: the runs, and the starts and promises of the jobs in front of it.
 
-use super::{Cycle, trace::Refusal};
+use super::{Cycle, limit::PassLimit, trace::Refusal};
 use crate::{
     engine::Engine,
     machine::{Holding, Window, expected_end},
@@ -61,7 +61,7 @@ impl Engine {
     pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
         let nobody = BTreeSet::new();
         self.queue.forget_known_reasons();
-        let mut cycle = self.cycle(now, &nobody, None);
+        let mut cycle = self.cycle(now, &nobody, PassLimit::Endless, None);
         self.resize_behind(&mut cycle);
         let promises = promises_of(&cycle);
         (self.finish(cycle), promises)
@@ -72,7 +72,7 @@ impl Engine {
         let mut engine = self.clone();
         engine.set_slot(job, None);
         let left_out: BTreeSet<JobId> = behind.chain([job]).collect();
-        let mut cycle = engine.cycle(now, &left_out, None);
+        let mut cycle = engine.cycle(now, &left_out, PassLimit::Endless, None);
         let started = cycle.plan.starts.iter().map(|start| start.job.whole()).collect();
         let promises = promises_of(&cycle);
         let blocked = std::mem::take(&mut cycle.blocked);

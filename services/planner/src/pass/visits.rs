@@ -117,6 +117,9 @@ impl Engine {
             return false;
         }
         let Some(place) = lane.next(visits.standing.as_ref()) else { return false };
+        if !cycle.may_look(place) {
+            return false;
+        }
         if visits.seen.contains(&place) {
             return true;
         }
@@ -169,7 +172,7 @@ impl Engine {
         }
         starving.sort_unstable();
         for (_, id, place, lane) in starving {
-            if cycle.plan.is_cut_short {
+            if cycle.plan.is_cut_short || !cycle.may_look(place) {
                 return;
             }
             visits.seen.insert(place);

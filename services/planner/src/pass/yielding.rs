@@ -10,7 +10,7 @@ use crate::{
     search::Search,
 };
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     plan::ProposedPreemption,
     resources::{NodeShare, Placement},
 };
@@ -18,9 +18,11 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 /// A job's request, and the ways to serve it that limits leave open.
 #[derive(Clone, Copy)]
-struct Wanted<'w> {
-    demand: &'w Demand,
-    ways: Option<&'w [Vec<bool>]>,
+pub(super) struct Wanted<'w> {
+    pub demand: &'w Demand,
+    pub ways: Option<&'w [Vec<bool>]>,
+    /// From when on.
+    pub from: Timestamp,
 }
 
 /// How many of the first waiting jobs can have runs make way where all have promises.
@@ -70,7 +72,7 @@ impl Engine {
         let is_filtered = entry.activation.as_ref().is_some_and(|activation| activation.is_filtered);
         let demand = self.classes.get(entry.class).demand.clone();
         let ways = self.open_ways(place);
-        let wanted = Wanted { demand: &demand, ways: ways.as_deref() };
+        let wanted = Wanted { demand: &demand, ways: ways.as_deref(), from: cycle.now };
         let (leaving, staying) = self.yielding_to(place, &demand);
         // The job ahead would get what others give up.
         if leaving.len() + staying.len() == 0 || self.is_behind_promise(cycle, &demand) {
@@ -100,8 +102,9 @@ impl Engine {
     }
 
     /// The runs that make way for a job: those that leave already, and the others, the least important first and among
-    /// these the last started. Those that come back do so only if they stay behind.
-    fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
+    /// these the last started. Those that come back do so only if they stay behind; behind a fixed start all do. For that
+    /// no run is suspended, which would keep its memory.
+    pub(super) fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
         let Some(entry) = self.queue.get(place) else { return Default::default() };
         let classes = self.limits.preempted_by(&entry.holder);
         let priority_of = |queue: &str| self.queues.get(queue).map(|queue| queue.priority);
@@ -112,7 +115,10 @@ impl Engine {
         };
         let (leaving, mut staying): (Vec<&YieldingRun>, Vec<&YieldingRun>) =
             self.yielding.values().filter(yields).partition(|run| run.is_leaving);
-        staying.retain(|run| !run.comes_back || self.stays_behind(place, demand, run.job, run.priority));
+        match demand.fixed {
+            Some(_) => staying.retain(|run| !run.gives_cores_only),
+            None => staying.retain(|run| !run.comes_back || self.stays_behind(place, demand, run.job, run.priority)),
+        }
         staying.sort_by_key(|run| (run.priority, Reverse(run.allocated), Reverse(run.job)));
         let ids = |runs: Vec<&YieldingRun>| runs.into_iter().map(|run| run.job).collect();
         (ids(leaving), ids(staying))
@@ -120,7 +126,7 @@ impl Engine {
 
     /// Takes from a run what it gives up if it makes way: everything, or only its cores if it is suspended, which limits
     /// still count. Returns the run as it was.
-    fn set_run_aside(&mut self, job: JobId) -> Option<Run> {
+    pub(super) fn set_run_aside(&mut self, job: JobId) -> Option<Run> {
         let gives_cores_only = self.yielding.get(&job).is_some_and(|run| run.gives_cores_only);
         let run = self.lend_run(job)?;
         if gives_cores_only {
@@ -130,17 +136,17 @@ impl Engine {
     }
 
     /// Returns to a run what [`Self::set_run_aside`] has taken.
-    fn bring_back(&mut self, run: &Run) {
+    pub(super) fn bring_back(&mut self, run: &Run) {
         self.lend_run(run.active().job);
         self.hold_run(run.clone());
     }
 
-    /// Where the job fits now, in a way that limits leave open.
-    fn room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> Option<Placement> {
-        Search { ways: wanted.ways, ..self.search(cycle.now) }.at(wanted.demand, cycle.now)
+    /// Where the job fits at its time, in a way that limits leave open.
+    pub(super) fn room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> Option<Placement> {
+        Search { ways: wanted.ways, ..self.search(cycle.now) }.at(wanted.demand, wanted.from)
     }
 
-    fn has_room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> bool {
+    pub(super) fn has_room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> bool {
         self.room(cycle, wanted).is_some()
     }
 
@@ -155,7 +161,13 @@ impl Engine {
 
     /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and
     /// the ones before them are set aside.
-    fn victims_for(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
+    pub(super) fn victims_for(
+        &mut self,
+        cycle: &Cycle,
+        wanted: Wanted<'_>,
+        runs: &[JobId],
+        away: &mut Vec<Run>,
+    ) -> Vec<JobId> {
         let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.set_run_aside(*job)).collect();
         away.extend(set_aside.iter().cloned());
         if !self.has_room(cycle, wanted) {

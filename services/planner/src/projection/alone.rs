@@ -57,7 +57,7 @@ impl Projection {
         let state = &self.state;
         let mut engine = Engine::new(Arc::new(Policy::default())).map_err(|error| error.to_string())?;
         engine.set_default_memory_per_core_bytes(state.settings().default_memory_per_core_bytes);
-        engine.set_reserved_nodes_wait_seconds(state.settings().reserved_nodes_wait_seconds);
+        engine.set_fixed_starts(state.settings());
         for queue in state.queues() {
             let limits = QueueSpec { max_running_jobs: None, max_running_jobs_per_user: None, ..(*queue.spec).clone() };
             engine.set_queue(&QueueSpec { started: true, ..limits });

@@ -1,10 +1,13 @@
 //! The jobs of a trace in the engine's form.
 
 use super::Machine;
-use crate::model::{ComponentDemand, Demand, Holder, QueuedJob};
+use crate::{
+    model::{ComponentDemand, Demand, Holder, QueuedJob},
+    projection::asked_by_name,
+};
 use muster_schemas::{
     JobId, Timestamp,
-    cluster::{ClusterConfig, QueueSpec},
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     policy::{LimitPer, OrderKey, Policy},
     resources::{Alternative, Count, Level, LevelCount, Request},
 };
@@ -125,6 +128,8 @@ struct Builder<'h> {
     demands: BTreeMap<(Arc<str>, u32, i64), Arc<Demand>>,
     holders: BTreeMap<(i64, i64), Arc<Holder>>,
     wants_attributes: bool,
+    /// The settings of the cluster, under planning by turns: it knows by name what jobs ask for.
+    settings_of_turns: Option<ClusterSettings>,
     /// The nodes that jobs ask for, if they do not just ask for processors.
     shape: Option<NodeShape>,
 }
@@ -185,7 +190,11 @@ impl<'h> Builder<'h> {
             queue_of: BTreeMap::new(),
             demands: BTreeMap::new(),
             holders: BTreeMap::new(),
-            wants_attributes: has_formula(policy),
+            wants_attributes: has_formula(policy) || policy.turns.is_some(),
+            settings_of_turns: policy.turns.is_some().then(|| match machine {
+                Machine::Pool { .. } => ClusterSettings::default(),
+                Machine::Cluster(config) => config.settings.clone(),
+            }),
             shape: None,
         }
     }
@@ -196,15 +205,22 @@ impl<'h> Builder<'h> {
         if self.capacities.get(&queue).is_some_and(|capacity| job.procs > *capacity) {
             return None;
         }
+        let demand = self.demand(queue, procs, job.estimate_seconds);
+        let asked = |settings| asked_by_name(&demand, settings);
+        let all_of = || {
+            let asked = self.settings_of_turns.as_ref().map(asked);
+            Arc::new(attributes(job).into_iter().chain(asked.into_iter().flatten()).collect())
+        };
+        let attributes = self.wants_attributes.then(all_of);
         Some(SimulatedJob {
             job_id: job.id,
             submit_seconds: job.submit_seconds,
             runtime_seconds: job.runtime_seconds,
             estimate_seconds: job.estimate_seconds,
             procs,
-            demand: self.demand(queue, procs, job.estimate_seconds),
+            demand,
             holder: self.holder(job),
-            attributes: self.wants_attributes.then(|| Arc::new(attributes(job))),
+            attributes,
         })
     }
 

@@ -158,6 +158,35 @@ fn starts_charge_owners() {
     assert_eq!(used, [11]);
 }
 
+/// PBS-P-03, PBS-P-21: an order that asks for past usage knows what owners have used since, and owners take no turns where it is only
+/// counted.
+#[test]
+fn an_order_knows_what_owners_have_used() {
+    let owners =
+        Owners { charge: 10, left_after_day_millionths: Some(100_000), only_counts: true, ..Owners::default() };
+    let mut world = cluster(Routes { owners: Some(owners), ..Routes::default() });
+    let mut policy = Policy::clone(world.state().policy());
+    let text = "if(attribute(\"past_usage\") > 0, attribute(\"past_usage\"), 0)".to_owned();
+    policy.order = vec![OrderKey::Formula { text, descending: false }];
+    world.set_policy(policy);
+    let first = world.submit(lasting(100, tasks(4)));
+    assert_eq!(world.settle(), [first]);
+    let [again, other] = ["ada", "bob"].map(|user| world.submit_as(user, lasting(100, tasks(4))));
+    let long = world.submit_as("ada", lasting(200, tasks(4)));
+    world.end(first);
+    assert_eq!(world.settle(), [other], "its owner has used nothing");
+    world.end(other);
+    assert_eq!(world.settle(), [again], "they are even, and it came first");
+    world.end(again);
+    let more = world.submit_as("bob", lasting(100, tasks(4)));
+    assert_eq!(world.settle(), [more], "20 to 10");
+    world.pass(3 * 86_400, long);
+    world.end(more);
+    let last = world.submit_as("bob", lasting(100, tasks(4)));
+    assert_eq!(world.settle(), [long], "after some days nothing is left of either");
+    assert!(world.state().job(last).is_some());
+}
+
 const OTHER: i64 = 10_000;
 
 fn at(seconds: i64) -> Timestamp {

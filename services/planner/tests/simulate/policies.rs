@@ -11,7 +11,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
-    policy::{BUILT_IN_POLICIES, Charge, FairShare, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
+    policy::{BUILT_IN_POLICIES, Charge, FairShare, OrderKey, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
     resources::{Count, NodeSpec},
 };
 use muster_swf::{Headers, Trace, TraceJob};
@@ -49,6 +49,21 @@ fn a_file_that_says_what_a_built_in_policy_says_gives_the_same_bytes() {
         let found = run_trace(&example(), &policy(&printed));
         assert_eq!(csv(&found), csv(&run_trace(&example(), &built_in(name))), "{printed}");
     }
+}
+
+/// PBS-P-01: under planning by turns, orders know by name what the jobs of a trace ask for.
+#[test]
+fn turns_know_what_jobs_ask_for() {
+    let rules = TurnRules { visit: Visit::Pool, ..TurnRules::default() };
+    let of = |text: &str| Policy {
+        order: vec![OrderKey::Formula { text: text.to_owned(), descending: false }],
+        turns: Some(Box::new(Turns { rules: rules.clone(), ..Turns::default() })),
+        ..Policy::default()
+    };
+    let jobs = [job(1, 0, 10, 100, 2), job(2, 1, 10, 300, 1), job(3, 2, 10, 50, 2)];
+    let starts_by = |text: &str| starts(&run(&jobs, &headers(""), 2, &of(text)));
+    assert_eq!(starts_by("attribute(\"walltime_seconds\")"), [0, 20, 10]);
+    assert_eq!(starts_by("attribute(\"cores\")"), [0, 10, 20]);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use Meaning::{Advice, Attribute, Increase, Nothing, Set, Usual};
 use std::collections::BTreeMap;
 
 /// The sections of the configuration that keys of OAR go to, in the order in which they are written.
-pub(super) const SECTIONS: [&str; 6] = ["cluster", "accounting", "energy", "executor", "quotas", "notifier.mail"];
+pub(super) const SECTIONS: [&str; 7] =
+    ["cluster", "accounting", "planner", "energy", "executor", "quotas", "notifier.mail"];
 
 /// What the file says that a configuration of muster can say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) struct Settings {
     has_increases: bool,
     /// Whether quotas are in force.
     has_quotas: bool,
+    /// The guard time, in seconds, if the file names one.
+    guard_seconds: Option<u64>,
 }
 
 /// What a key of OAR is here.
@@ -80,6 +83,13 @@ const FILES: &str = "scripts before and after jobs run on nodes, see the chapter
 const MAIL: &str = "people who want mail about all jobs subscribe to events";
 const FAST: &str = "the planner plans as often as something changes";
 
+/// How long before a reservation best-effort jobs end.
+const MAKE_WAY_AHEAD: &str = "make_way_ahead_seconds";
+/// The guard time, by which they end at the latest; it has no other meaning here.
+const GUARD_TIME: &str = "SCHEDULER_JOB_SECURITY_TIME";
+/// The guard time of a file that names none, in seconds.
+const USUAL_GUARD_SECONDS: u64 = 60;
+
 /// The keys that say whether others count.
 const ENABLES_INCREASES: &str = "WALLTIME_CHANGE_ENABLED";
 const ENABLES_QUOTAS: &str = "QUOTAS";
@@ -134,8 +144,8 @@ const KEYS: &[(&str, Meaning)] = &[
     ("JOBDEL_WALLTIME", Set("executor", "unkillable_seconds", Form::Number(1, 3_600), SAME)),
     ("DEAD_SWITCH_TIME", Usual("0", "a node stays Absent or Suspected until an operator says Dead")),
     ("CHECK_NODES_WITH_RUNNING_JOB", Usual("no", "all nodes report, also those with jobs")),
-    ("SCHEDULER_TIMEOUT", Usual("30", "a pass of the planner has the limit of [planner]")),
-    ("SCHEDULER_JOB_SECURITY_TIME", Usual("0", "there is no guard time: the next job starts when the last is gone")),
+    ("SCHEDULER_TIMEOUT", Set("planner", "pass_limit_seconds", Form::Number(1, 3_600), SAME)),
+    (GUARD_TIME, Usual("0", "there is no guard time: the next job starts when the last is gone")),
     ("SCHEDULER_GANTT_HOLE_MINIMUM_TIME", Usual("0", "holes of any length are used")),
     ("SCHEDULER_RESOURCE_ORDER", Advice("nodes with less `weight` come first, see the chapter on the planner")),
     (
@@ -146,7 +156,10 @@ const KEYS: &[(&str, Meaning)] = &[
     ("SCHEDULER_NB_PROCESSES", Advice(FAST)),
     ("SCHEDULER_FAIRSHARING_MAX_JOB_PER_USER", Usual("30", FAIR)),
     ("SCHEDULER_LOG_DECISIONS", Nothing),
-    ("SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION", Usual("0", "classes say who makes way for whom")),
+    (
+        "SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION",
+        Set("cluster", MAKE_WAY_AHEAD, Form::Number(0, 31_536_000), SAME),
+    ),
     ("SCHEDULER_TOKEN_SCRIPTS", Advice("[licences] has floating things that jobs share")),
     (
         "RESERVATION_WAITING_RESOURCES_TIMEOUT",
@@ -239,6 +252,7 @@ pub(super) fn read(text: &str, warnings: &mut Vec<String>) -> Settings {
             warn(format!("expected KEY=VALUE, found '{}'", shown(&line)));
             continue;
         };
+        settings.note(key, &value);
         match KEYS.iter().find(|(known, _)| *known == key).map(|(_, meaning)| *meaning) {
             Some(meaning @ (Set(..) | Increase(..) | Attribute(_))) => {
                 if let Err(why) = settings.take(meaning, &value) {
@@ -248,7 +262,7 @@ pub(super) fn read(text: &str, warnings: &mut Vec<String>) -> Settings {
             Some(Usual(usual, _)) if same(usual, &value) => {}
             Some(Usual(_, advice)) => warn(format!("{key} is '{}': {advice}", shown(&value))),
             Some(Advice(advice)) => warn(format!("{key}: {advice}")),
-            Some(Nothing) => settings.enable(key, &value),
+            Some(Nothing) => {}
             None if key.starts_with("DB_") || key.starts_with("OAR_RUNTIME") => {}
             None => {
                 let near = suggestion(key, KEYS.iter().map(|(known, _)| *known));
@@ -329,16 +343,19 @@ impl Settings {
         }
     }
 
-    fn enable(&mut self, key: &str, value: &str) {
+    /// Notes what other keys depend on.
+    fn note(&mut self, key: &str, value: &str) {
         let is_on = ["yes", "1", "true"].contains(&value.trim().to_ascii_lowercase().as_str());
         match key {
             ENABLES_INCREASES => self.has_increases = is_on,
             ENABLES_QUOTAS => self.has_quotas = is_on,
+            GUARD_TIME => self.guard_seconds = decimal::<u64>(value.trim()).filter(|seconds| *seconds <= 31_536_000),
             _ => {}
         }
     }
 
-    /// Drops what is switched off, and leaves time for launches that begin with a prolog.
+    /// Drops what is switched off, leaves time for launches that begin with a prolog, and has best-effort jobs end ahead of
+    /// reservations by the guard time at least.
     fn settle(&mut self, warnings: &mut Vec<String>) {
         let programs = self.sections.get("executor");
         let has_prolog = programs.is_some_and(|keys| keys.contains_key("job_prolog"));
@@ -346,6 +363,12 @@ impl Settings {
         if let Some(seconds) = seconds.filter(|_| has_prolog) {
             let launch = (seconds + LAUNCH_SECONDS).to_string();
             self.sections.entry("cluster").or_default().insert("launch_timeout_seconds", launch);
+        }
+        let ahead = self.sections.get("cluster").and_then(|keys| keys.get(MAKE_WAY_AHEAD)?.parse::<u64>().ok());
+        let least = self.guard_seconds.unwrap_or(USUAL_GUARD_SECONDS);
+        if ahead.is_some() || self.guard_seconds.is_some() {
+            let ahead = ahead.unwrap_or(0).max(least).to_string();
+            self.sections.entry("cluster").or_default().insert(MAKE_WAY_AHEAD, ahead);
         }
         if !self.has_increases {
             self.increases.clear();

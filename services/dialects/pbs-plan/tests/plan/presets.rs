@@ -237,6 +237,19 @@ fn usage_is_charged_and_decays() {
     assert_eq!(carried.last_decay, EVENING - 5);
 }
 
+/// PBS-P-03, PBS-P-21: a start charges its owner in `cray_t3e` too, where past usage is a part of the priority.
+#[test]
+fn past_usage_is_charged_where_it_counts() {
+    for (more, expected) in [("", 10), ("SORT_BY_PAST_USAGE False\n", 0)] {
+        let config = preset(Preset::CrayT3e, &format!("SUBMIT_QUEUE submit\nBATCH_QUEUES batch\n{more}"));
+        let jobs = [job("1", "submit", "ann", "", &[("ncpus", "2"), ("walltime", "1:00:00")])];
+        let queues = ["submit", "batch"].map(|name| queue(name, ""));
+        let dry = dry(&config, &file(&format!(r#""now": {EVENING}, "tz": "UTC""#), &queues, &jobs));
+        assert_eq!(dry.lines, ["1 START 1 -> batch"]);
+        assert_eq!(dry.carried.expect("a preset").usage.values().sum::<u64>(), expected, "{more}");
+    }
+}
+
 /// W11: PBS-P-21: the order of `cray_t3e`.
 #[test]
 fn w11_the_order_of_priorities() {

@@ -4,11 +4,8 @@ use crate::{
     engine,
     preset::{Preset, PresetConfig},
 };
-pub use muster_schemas::policy::routes::{BACKGROUND, BASE, SPECIAL};
+pub use muster_schemas::policy::routes::{BACKGROUND, BASE, PAST_USAGE, SPECIAL};
 use muster_schemas::policy::{OrderKey, routes::JobStanding};
-
-/// The attribute with what the owner of a job has used.
-pub const PAST_USAGE: &str = "past_usage";
 
 /// The standing of the jobs of a queue.
 pub fn standing(config: &PresetConfig, queue: &str) -> JobStanding {

@@ -1,10 +1,7 @@
 //! The request that turns one configuration into another.
 
 use muster_schemas::{
-    cluster::{
-        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpec,
-        QueueSpecChange, QueueValue,
-    },
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpecChange},
     resources::NodeSpec,
 };
 
@@ -17,7 +14,7 @@ pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChan
         let known = before.queues.iter().find(|known| known.name == queue.name);
         match known {
             Some(known) if known == queue => None,
-            Some(known) => Some(of_queue(known, queue)),
+            Some(known) => Some(QueueSpecChange::between(known, queue)),
             None => Some(QueueSpecChange::from(queue.clone())),
         }
     });
@@ -55,62 +52,8 @@ impl Loss {
     }
 }
 
-/// A value that may be missing, if it is there and differs.
-fn set<T: Clone + PartialEq>(before: Option<&T>, after: Option<&T>) -> Option<T> {
-    after.filter(|_| before != after).cloned()
-}
-
 fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
     (before != after).then(|| after.clone())
-}
-
-/// What a queue loses has a name in a request, so nothing else has to be in it.
-fn of_queue(before: &QueueSpec, after: &QueueSpec) -> QueueSpecChange {
-    let mut unset = Vec::new();
-    let mut lost = |value, had: bool, has: bool| unset.extend((had && !has).then_some(value));
-    lost(
-        QueueValue::DefaultWalltimeSeconds,
-        before.default_walltime_seconds.is_some(),
-        after.default_walltime_seconds.is_some(),
-    );
-    lost(QueueValue::MaxWalltimeSeconds, before.max_walltime_seconds.is_some(), after.max_walltime_seconds.is_some());
-    lost(QueueValue::MaxRunningJobs, before.max_running_jobs.is_some(), after.max_running_jobs.is_some());
-    lost(
-        QueueValue::MaxRunningJobsPerUser,
-        before.max_running_jobs_per_user.is_some(),
-        after.max_running_jobs_per_user.is_some(),
-    );
-    lost(QueueValue::MaxJobs, before.max_jobs.is_some(), after.max_jobs.is_some());
-    lost(QueueValue::Route, before.route.is_some(), after.route.is_some());
-    lost(QueueValue::WalltimeIncreases, before.walltime_increases.is_some(), after.walltime_increases.is_some());
-    lost(QueueValue::MakesWay, before.makes_way.is_some(), after.makes_way.is_some());
-    QueueSpecChange {
-        name: after.name.clone(),
-        priority: changed(&before.priority, &after.priority),
-        default_job_priority: changed(&before.default_job_priority, &after.default_job_priority),
-        enabled: changed(&before.enabled, &after.enabled),
-        started: changed(&before.started, &after.started),
-        default_walltime_seconds: set(
-            before.default_walltime_seconds.as_ref(),
-            after.default_walltime_seconds.as_ref(),
-        ),
-        max_walltime_seconds: set(before.max_walltime_seconds.as_ref(), after.max_walltime_seconds.as_ref()),
-        nodes: changed(&before.nodes, &after.nodes),
-        users: changed(&before.users, &after.users),
-        max_running_jobs: set(before.max_running_jobs.as_ref(), after.max_running_jobs.as_ref()),
-        max_running_jobs_per_user: set(
-            before.max_running_jobs_per_user.as_ref(),
-            after.max_running_jobs_per_user.as_ref(),
-        ),
-        max_jobs: set(before.max_jobs.as_ref(), after.max_jobs.as_ref()),
-        attributes: changed(&before.attributes, &after.attributes),
-        route: set(before.route.as_ref(), after.route.as_ref()),
-        least_asked: changed(&before.least_asked, &after.least_asked),
-        most_asked: changed(&before.most_asked, &after.most_asked),
-        walltime_increases: set(before.walltime_increases.as_ref(), after.walltime_increases.as_ref()),
-        makes_way: set(before.makes_way.as_ref(), after.makes_way.as_ref()),
-        unset,
-    }
 }
 
 fn of_node(before: &NodeSpec, after: &NodeSpec) -> NodeSpecChange {
@@ -152,5 +95,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         reserved_nodes_wait_seconds: loss
             .optional(before.reserved_nodes_wait_seconds, after.reserved_nodes_wait_seconds),
         unlimited_fixed_starts: changed(&before.unlimited_fixed_starts, &after.unlimited_fixed_starts),
+        make_way_ahead_seconds: loss.optional(before.make_way_ahead_seconds, after.make_way_ahead_seconds),
     }
 }

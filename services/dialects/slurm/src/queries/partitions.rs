@@ -6,7 +6,7 @@ use super::{
     update::{Change, Update},
 };
 use crate::{duration::TimeLimit, hostlist};
-use muster_schemas::cluster::{MakesWay, QueueSpec, QueueSpecChange, QueueValue, WayOut};
+use muster_schemas::cluster::{MakesWay, QueueSpec, QueueSpecChange, WayOut};
 use std::collections::BTreeMap;
 
 /// A partition as it will be.
@@ -23,48 +23,8 @@ pub struct PartitionChange {
 impl PartitionChange {
     /// The change of the queue, which names what differs.
     pub fn named(&self, before: Option<&QueueSpec>) -> QueueSpecChange {
-        let after = &self.queue;
-        let Some(before) = before else { return after.clone().into() };
-        let lost = [
-            (
-                before.default_walltime_seconds.is_some(),
-                after.default_walltime_seconds.is_some(),
-                QueueValue::DefaultWalltimeSeconds,
-            ),
-            (
-                before.max_walltime_seconds.is_some(),
-                after.max_walltime_seconds.is_some(),
-                QueueValue::MaxWalltimeSeconds,
-            ),
-            (before.makes_way.is_some(), after.makes_way.is_some(), QueueValue::MakesWay),
-        ];
-        let unset = lost.into_iter().filter(|(had, has, _)| *had && !has).map(|(.., value)| value);
-        QueueSpecChange {
-            name: after.name.clone(),
-            priority: changed(&before.priority, &after.priority),
-            enabled: changed(&before.enabled, &after.enabled),
-            started: changed(&before.started, &after.started),
-            default_walltime_seconds: set_to(before.default_walltime_seconds, after.default_walltime_seconds),
-            max_walltime_seconds: set_to(before.max_walltime_seconds, after.max_walltime_seconds),
-            nodes: changed(&before.nodes, &after.nodes),
-            users: changed(&before.users, &after.users),
-            least_asked: changed(&before.least_asked, &after.least_asked),
-            most_asked: changed(&before.most_asked, &after.most_asked),
-            makes_way: set_to(before.makes_way, after.makes_way),
-            unset: unset.collect(),
-            ..QueueSpecChange::default()
-        }
+        before.map_or_else(|| self.queue.clone().into(), |before| QueueSpecChange::between(before, &self.queue))
     }
-}
-
-/// A value that may be missing, if it is there and differs.
-fn set_to<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<T> {
-    let is_same = before == after;
-    after.filter(|_| !is_same)
-}
-
-fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
-    (before != after).then(|| after.clone())
 }
 
 /// The partition with this name as an update leaves it. `before` is its queue as it is, `None` for a new one;

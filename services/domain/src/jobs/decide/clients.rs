@@ -26,7 +26,9 @@ pub(crate) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result
         Phase::Active(run) => {
             let run = access.state.run(*run).filter(|run| run.stopping.is_none());
             let reason = StopReason::Concluded(status);
-            run.map(|run| Event::RunStopping { job: id, run: run.id, reason }).into_iter().collect()
+            run.map(|run| Event::RunStopping { job: id, run: run.id, reason, grace_seconds: None })
+                .into_iter()
+                .collect()
         }
         Phase::Waiting => endings::end_job(access.state, job, &JobEnding::default(), Outcome::Cancelled)?,
         _ => return Err(conflict(format!("job {id} is over"))),

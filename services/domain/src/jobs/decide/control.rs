@@ -136,6 +136,8 @@ pub(crate) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, R
 
 /// The greatest length of a message about the end of a job (HPC-J-27).
 const MAX_MESSAGE_CHARS: usize = 128;
+/// The longest time from SIGTERM to SIGKILL, as for jobs that name theirs.
+const MAX_GRACE_SECONDS: u64 = 86_400;
 
 /// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped
 /// first (HPC-C-06).
@@ -144,6 +146,12 @@ pub(crate) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> R
     let chars = ending.message.chars().count();
     if chars > MAX_MESSAGE_CHARS {
         return Err(invalid(format!("message: {chars} characters, at most {MAX_MESSAGE_CHARS} are allowed")));
+    }
+    if let Some(seconds) = ending.grace_seconds {
+        validate::number("grace_seconds", u64::from(seconds), 0, MAX_GRACE_SECONDS)?;
+        if ending.is_forced {
+            return Err(invalid("grace_seconds: a job that ends by force has none"));
+        }
     }
     let outcome = if ending.is_finished { Outcome::DeclaredFinished } else { Outcome::Cancelled };
     act_on(access, jobs, |target| {
@@ -227,7 +235,7 @@ fn requeue_job(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, 
     let reason = StopReason::Requeued;
     match &job.phase {
         Phase::Active(run) if state.run(*run).is_some_and(|run| run.stopping.is_none()) => {
-            Ok(vec![Event::RunStopping { job: job.id, run: *run, reason }])
+            Ok(vec![Event::RunStopping { job: job.id, run: *run, reason, grace_seconds: None }])
         }
         Phase::Active(_) | Phase::Settling => Err(conflict(format!("job {} is being stopped already", job.id))),
         Phase::Waiting => Err(conflict(format!("job {} waits already", job.id))),

@@ -52,6 +52,7 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         lifted,
         units,
         cycle,
+        cut_after,
         ..
     } = proposed;
     if seen > state.sequence() {
@@ -113,10 +114,11 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         cycle: cycle.map(|cycle| Box::new(noted(state, *cycle, &plan, started as u64))),
         lifted: lifted.map(|lifted| plan.kept_lifts(lifted)).filter(|all| !is_known(state.lifted_hours(), all)),
         units: units.into_iter().filter(|given| plan.started.contains(&given.job)).collect(),
+        cut_after,
     };
     let says_nothing =
         refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty();
-    let has_usage = record.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some());
+    let has_usage = record.cycle.as_ref().is_some_and(|cycle| cycle.usage.is_some() || cycle.half_life_began.is_some());
     if !says_nothing || record.promised.is_some() || record.lifted.is_some() || has_usage || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
@@ -133,8 +135,9 @@ fn noted(state: &State, cycle: PlanCycle, plan: &Plan, started: u64) -> PlanCycl
     let one = |(user, usage): (Arc<str>, u64)| UserUsage { user: user.to_string(), usage };
     let used = || state.share_use(plan.planned_at).into_iter().take(MOST_USERS_OF_CYCLE).map(one).collect();
     let usage = cycle.usage.is_some().then(used);
+    let half_life_began = cycle.half_life_began.and_then(|_| state.half_life_began(plan.planned_at));
     let (number, epoch) = (plan.pass, plan.epoch);
-    PlanCycle { number, epoch, started, reasons, usage, policy: cut(cycle.policy), ..cycle }
+    PlanCycle { number, epoch, started, reasons, usage, half_life_began, policy: cut(cycle.policy), ..cycle }
 }
 
 fn is_known(known: &BTreeMap<String, Timestamp>, lifted: &[QueueLift]) -> bool {

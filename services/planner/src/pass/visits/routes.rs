@@ -98,7 +98,7 @@ impl Engine {
             (ranked, others) = others.into_iter().partition(Candidate::is_ranked);
             order::by_rank(&mut ranked, long_wait.map_or(0, |rule| rule.long_seconds));
         }
-        if let Some(rule) = owners {
+        if let Some(rule) = owners.as_ref().filter(|rule| !rule.only_counts) {
             others = order::by_owners(others, &self.conditions.usage, rule);
         }
         ordered.append(&mut ranked);
@@ -139,7 +139,7 @@ impl Engine {
     fn walk(&mut self, cycle: &mut Cycle, walk: &mut Walk, jobs: &[Candidate], targets: &[usize]) {
         walk.has_first = false;
         for job in jobs {
-            if cycle.plan.is_cut_short {
+            if cycle.plan.is_cut_short || !cycle.may_look(job.place) {
                 return;
             }
             if let Err(refusal) = self.give_turn(cycle, walk, job, targets) {

@@ -1,0 +1,163 @@
+//! Running jobs that make way for fixed starts.
+
+use crate::world::{World, component, nodes};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings, MakesWay, QueueSpec, WayOut},
+    job::{JobSpec, JobType, RequeuePolicy},
+    policy::Policy,
+    resources::{Alternative, Request},
+};
+
+const POLICIES: [&str; 3] = ["fcfs", "easy", "conservative"];
+
+/// Two nodes of four cores, the queue `default`, and below it `low`, and `spare`, whose jobs make way.
+fn world(policy: &str, by: WayOut, ahead_seconds: Option<u32>) -> World {
+    let queue =
+        |name: &str, priority, makes_way| QueueSpec { name: name.into(), priority, makes_way, ..QueueSpec::default() };
+    let way = MakesWay { by, grace_seconds: 0 };
+    let mut world = World::configured(ClusterConfig {
+        settings: ClusterSettings { make_way_ahead_seconds: ahead_seconds, ..ClusterSettings::default() },
+        nodes: nodes(2, 4),
+        queues: vec![queue("default", 2, None), queue("low", 1, None), queue("spare", 1, Some(way))],
+        ..ClusterConfig::default()
+    });
+    world.set_policy(Policy::built_in(policy).expect("it is built in"));
+    world
+}
+
+fn lasting(queue: &str, cores: u32, seconds: u64) -> JobSpec {
+    let request = Request { tasks: Some(cores), ..Request::default() };
+    let way = Alternative { requests: vec![request], walltime_seconds: Some(seconds), ..Alternative::default() };
+    let mut component = component(vec![way]);
+    component.queue = Some(queue.into());
+    let requeue = RequeuePolicy { on_node_lost: true, max_runs: 5, ..RequeuePolicy::default() };
+    JobSpec { components: vec![component], working_directory: "/tmp".into(), requeue, ..JobSpec::default() }
+}
+
+fn from(start: Timestamp, cores: u32, seconds: u64) -> JobSpec {
+    let mut spec = lasting("default", cores, seconds);
+    spec.types = vec![JobType::FixedStart];
+    spec.components[0].begin = Some(start);
+    spec
+}
+
+fn started(world: &mut World, spec: JobSpec) -> JobId {
+    let job = world.submit(spec);
+    assert_eq!(world.settle(), [job]);
+    job
+}
+
+fn promised(world: &World, job: JobId) -> Option<Timestamp> {
+    world.state().job(job).and_then(|job| job.slot.as_ref()).map(|slot| slot.start)
+}
+
+fn pass_to(world: &mut World, moment: Timestamp, job: JobId) {
+    world.pass(moment.micros_since(world.state().time()) / 1_000_000, job);
+}
+
+fn make_way(world: &mut World) -> Vec<(JobId, Vec<JobId>)> {
+    world.plan().plan.preemptions.into_iter().map(|one| (one.for_job, one.victims)).collect()
+}
+
+/// OAR-T-25: a fixed start is promised what a run holds that makes way. The run keeps it until the time that the site says, then
+/// that run and no other is ended, and what it leaves is used until the start.
+#[test]
+fn runs_make_way_some_time_before_a_fixed_start() {
+    for policy in POLICIES {
+        for (ahead, seconds) in [(None, 60), (Some(300), 300), (Some(20), 20)] {
+            let mut world = world(policy, WayOut::Requeue, ahead);
+            let stays = started(&mut world, lasting("spare", 4, 100_000));
+            let goes = started(&mut world, lasting("spare", 4, 100_000));
+            let start = world.state().time().plus_seconds(1000);
+            let fixed = world.submit(from(start, 4, 100));
+            assert_eq!(world.settle(), []);
+            assert_eq!(promised(&world, fixed), Some(start), "{policy}");
+            let planned = world.plan();
+            assert!(planned.plan.preemptions.is_empty(), "{policy}: it is too early");
+            let at = start.plus_seconds(-seconds);
+            assert_eq!(planned.next_wake, Some(at), "{policy}");
+            pass_to(&mut world, at.plus_seconds(-1), fixed);
+            assert_eq!(make_way(&mut world), [], "{policy}");
+            world.pass(1, fixed);
+            assert_eq!(make_way(&mut world), [(fixed, vec![goes])], "{policy}");
+            assert_eq!(world.settle(), []);
+            assert_eq!(make_way(&mut world), [], "{policy}: it is on its way");
+            world.end(goes);
+            assert_eq!(world.settle(), [], "{policy}: it would not be over by then");
+            if seconds > 100 {
+                let short = world.submit(lasting("default", 4, 100));
+                assert_eq!(world.settle(), [short], "{policy}: it is over by then");
+                world.end(short);
+            }
+            pass_to(&mut world, start, fixed);
+            assert_eq!(world.settle(), [fixed], "{policy}");
+            let runs = |job| world.state().job(job).expect("known").run().is_some();
+            assert!(runs(stays) && !runs(goes), "{policy}");
+            world.end(fixed);
+            assert_eq!(world.settle(), [goes], "{policy}: it runs again");
+        }
+    }
+}
+
+/// OAR-T-25: nobody makes way if another run has ended meanwhile, and the room that a fixed start was promised is promised to
+/// nobody else.
+#[test]
+fn no_run_makes_way_for_a_fixed_start_without_need() {
+    for policy in POLICIES {
+        let mut world = world(policy, WayOut::Cancel, None);
+        let runs = [(); 4].map(|()| started(&mut world, lasting("spare", 2, 100_000)));
+        let start = world.state().time().plus_seconds(1000);
+        let fixed = world.submit(from(start, 4, 100));
+        let second = world.submit_as("bob", from(start.plus_seconds(50), 4, 100));
+        let third = world.submit_as("eve", from(start.plus_seconds(50), 2, 100));
+        world.settle();
+        assert_eq!(promised(&world, fixed), Some(start), "{policy}");
+        assert_eq!(promised(&world, second), Some(start.plus_seconds(50)), "{policy}");
+        assert_eq!(promised(&world, third), None, "{policy}: all is promised");
+        world.end(runs[3]);
+        world.end(runs[2]);
+        world.settle();
+        pass_to(&mut world, start.plus_seconds(-60), fixed);
+        assert_eq!(make_way(&mut world), [], "{policy}: there is room for the first one");
+        world.pass(50, fixed);
+        assert_eq!(make_way(&mut world), [(second, vec![runs[1], runs[0]])], "{policy}");
+    }
+}
+
+/// OAR-T-25: what runs hold that make way for nobody, or that would be suspended and keep their memory, is not promised.
+#[test]
+fn a_fixed_start_takes_nothing_of_runs_that_stay() {
+    for policy in POLICIES {
+        for (queue, by) in [("default", WayOut::Cancel), ("spare", WayOut::Suspend)] {
+            let mut world = world(policy, by, None);
+            let run = started(&mut world, lasting(queue, 8, 5_000));
+            world.report_start(run);
+            let start = world.state().time().plus_seconds(1000);
+            let fixed = world.submit(from(start, 4, 100));
+            world.settle();
+            assert!(world.state().job(fixed).is_some_and(|job| job.is_finished()), "{policy} {queue}: it is refused");
+            assert_eq!(make_way(&mut world), [], "{policy} {queue}");
+        }
+    }
+}
+
+/// OAR-T-25: promises that others have already are kept, and runs end in time for the fixed start beside them.
+#[test]
+fn earlier_promises_stay_beside_a_fixed_start() {
+    let mut world = world("conservative", WayOut::Requeue, None);
+    started(&mut world, lasting("default", 4, 900));
+    let spare = started(&mut world, lasting("spare", 4, 2_000));
+    let waiting = world.submit(lasting("low", 4, 5_000));
+    assert_eq!(world.settle(), []);
+    let before = promised(&world, waiting).expect("it is promised the end of the first");
+    let now = world.state().time();
+    let refused = world.submit(from(now.plus_seconds(1_000), 8, 100));
+    let fixed = world.submit(from(now.plus_seconds(1_000), 4, 100));
+    assert_eq!(world.settle(), []);
+    assert!(world.state().job(refused).is_some_and(|job| job.is_finished()), "it would break the promise");
+    assert_eq!(promised(&world, fixed), Some(now.plus_seconds(1_000)));
+    pass_to(&mut world, now.plus_seconds(940), fixed);
+    assert_eq!(make_way(&mut world), [(fixed, vec![spare])]);
+    assert_eq!(promised(&world, waiting), Some(before));
+}
