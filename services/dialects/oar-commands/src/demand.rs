@@ -8,7 +8,10 @@ use muster_oar::{
     predicate::Predicate,
     refusal::{Code, Refusal},
     request::demand::{self, Count, Group, Step},
-    resources::property::{ID, NODE},
+    resources::{
+        property::{ID, NODE},
+        state::State,
+    },
 };
 use muster_schemas::resources::{self as model, Alternative, Level, LevelCount, Request, Sharing};
 use std::collections::BTreeMap;
@@ -50,8 +53,11 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
         }
         Err(why) => return Err(Refusal::option(Code::Resources, "-p", format!("is not supported: {why}"))),
     };
-    let is_meant =
-        |node: &&Known| cluster.table.resource(node.first).is_some_and(|resource| whole.matches(resource.values()));
+    // What is dead never comes back, so it counts nowhere (OAR-R-06, OAR-R-10).
+    let is_meant = |node: &&Known| {
+        let resource = cluster.table.resource(node.first);
+        resource.is_some_and(|resource| resource.state() != State::Dead && whole.matches(resource.values()))
+    };
     let nodes: Vec<&Known> = cluster.nodes.iter().filter(is_meant).collect();
     let matching = nodes.len();
     let mut path = Vec::new();
@@ -254,5 +260,17 @@ mod tests {
             Cluster::of(&[node("n1", 4, 1, &rack("a")), node("n2", 4, 1, &rack("a")), node("n3", 4, 1, &rack("b"))]);
         assert!(shown("/rack=1", &uneven).contains("different numbers of nodes"));
         assert_eq!(shown("{rack='a'}/rack=1", &uneven), "/rack=1/Node=2 whole rack=a");
+    }
+
+    /// OAR-R-06, OAR-R-10: what is dead counts nowhere.
+    #[test]
+    fn dead_nodes_do_not_count() {
+        let on = |name: &str| [("switch", PropertyValue::Text(name.to_owned()))];
+        let mut dead = node("n2", 4, 2, &on("s1"));
+        dead.state = muster_schemas::views::NodeStateWord::Drained;
+        dead.reason = Some(format!("{}Dead", crate::cluster::MARK));
+        let cluster = Cluster::of(&[node("n1", 4, 2, &on("s1")), dead, node("n3", 4, 2, &on("s2"))]);
+        assert_eq!(shown("/nodes=ALL", &cluster), "/Node=2 whole");
+        assert_eq!(shown("/switch=1", &cluster), "/switch=1/Node=1 whole");
     }
 }

@@ -4,7 +4,7 @@ use super::cluster::{CORE, CPU, Cluster, HOST};
 use muster_oar::{
     predicate::{Comparison, Operand, Predicate, like},
     resources::{
-        property::{DESKTOP_COMPUTING, DRAIN, ID, NODE, STATE, is_system},
+        property::{BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, ID, NODE, STATE, is_system},
         value::{Value, property_text},
     },
 };
@@ -131,7 +131,23 @@ fn of_system(leaf: &Predicate, negated: bool, name: &str, cluster: &Cluster) -> 
         .iter()
         .filter(|node| cluster.table.resource(node.first).is_some_and(|resource| term.matches(resource.values())));
     let names: Vec<Condition> = matching.map(|node| equal(NAME, PropertyValue::Text(node.name.clone()))).collect();
+    if !names.is_empty() && matches!(name, BESTEFFORT | DEPLOY) {
+        if let Some(is_yes) = ["NO", "YES"].iter().position(|word| *word == wanted).map(|at| at == 1) {
+            return Ok(yes_or_no(name, is_yes != negated));
+        }
+    }
     Ok(if names.len() == cluster.nodes.len() { Condition::Always } else { any(names) })
+}
+
+/// The property may change, and nodes may be added, while a job waits: so the condition is on the property. A node takes best-effort
+/// jobs unless it says otherwise, and no jobs of deployment (OAR-T-20, OAR-T-61).
+fn yes_or_no(name: &str, is_yes: bool) -> Condition {
+    let usual = name == BESTEFFORT;
+    let unusual = [PropertyValue::Flag(!usual), PropertyValue::Text(if usual { "NO" } else { "YES" }.to_owned())];
+    match any(unusual.map(|value| equal(name, value)).into()) {
+        Condition::If(filter) if is_yes == usual => Condition::If(NodeFilter::Not(Box::new(filter))),
+        unusual => unusual,
+    }
 }
 
 fn compare(name: &str, relation: Relation, value: PropertyValue) -> Condition {
@@ -258,7 +274,8 @@ mod tests {
         }
     }
 
-    /// OAR-R-13, OAR-R-14: what the planner can be told is the same condition; the rest is refused by name.
+    /// OAR-R-13, OAR-R-14: what the planner can be told is the same condition; the rest is refused by name. OAR-T-20, OAR-T-61: what
+    /// nodes take may change while a job waits.
     #[test]
     fn filters_become_conditions_on_nodes() {
         let number = |mem| [("mem", PropertyValue::Number(mem)), ("gpu", PropertyValue::Flag(mem > 64))];
@@ -282,6 +299,9 @@ mod tests {
             ("mem BETWEEN 64 AND 128", "mem>=64&mem<=128"),
             ("type = 'default' AND state = 'Alive'", "always"),
             ("besteffort = 'NO'", "never"),
+            ("besteffort = 'YES'", "!(besteffort=false|besteffort=NO)"),
+            ("NOT besteffort = 'NO'", "!(besteffort=false|besteffort=NO)"),
+            ("deploy = 'NO'", "!(deploy=true|deploy=YES)"),
         ] {
             assert_eq!(said(text, &cluster), meaning, "{text}");
         }

@@ -239,7 +239,8 @@ fn refuse_unsupported(
             | Kind::Deadline(_)
             | Kind::Container(_)
             | Kind::Inner(_)
-            | Kind::NoQuotas => {
+            | Kind::NoQuotas
+            | Kind::Site => {
                 continue;
             }
             Kind::BestEffort if context.has_besteffort_class => continue,

@@ -79,7 +79,10 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     let cluster = site.cluster()?;
     let now = site.now();
     let zone = site.zone.clone();
-    let reading = Reading { now, zone: &zone, site_types: &[] };
+    let config = site.client.config(Moment::Now)?;
+    // What quotas count as a kind of jobs is a type that jobs can have (OAR-T-01).
+    let site_types = config.settings.quotas.as_ref().map(|table| table.kinds.as_slice()).unwrap_or_default();
+    let reading = Reading { now, zone: &zone, site_types };
     let mut submission = submission::read(&words, &Names::of(&cluster.table), reading)?;
     let site_filter = apply_rules(&mut site, &mut submission)?;
     warnings.append(&mut submission.warnings);
@@ -95,7 +98,6 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         _ => Vec::new(),
     };
     let has_besteffort_class = submission.is(|kind| *kind == Kind::BestEffort) && makes_way(&mut site)?;
-    let config = site.client.config(Moment::Now)?;
     let after = if submission.dependencies.is_empty() { Policy::Strict } else { policy_of(&config, &submission)? };
     let front = front(&config, &submission);
     let context = Context {

@@ -54,6 +54,17 @@ fn explained(site: &Site, job: u64, text: &str) {
     site.system.wait_until(&format!("job {job} is told `{text}`"), || explain().contains(text));
 }
 
+/// OAR-T-01, OAR-Q-02, OAR-Q-04: the kinds of jobs that a site counts are types that its jobs can have.
+#[test]
+fn types_of_the_site_are_counted() {
+    let site = site(r#"{"job_types": ["night"], "quotas": {"*,*,night,*": [-1, 1, -1]}}"#);
+    wait_for_rule(&site, "night");
+    site.ok("oarsub -t night -l core=1,walltime=1 'sleep 600'");
+    wait_for(&site, 1, "Running");
+    site.ok("oarsub -t night -l core=1,walltime=1 true");
+    explained(&site, 2, "quota `*,*,night,*`: 1 job");
+}
+
 /// OAR-Q-01, OAR-Q-02, OAR-Q-11, OAR-D-03: the file is in force from the start; whoever submits a job, it waits for its rule and is
 /// told so; a file with a mistake leaves the rules as they are.
 #[test]
