@@ -147,7 +147,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// PBS-P-03: the order of the jobs is written to `SORTED_JOB_DUMPFILE`, if that is asked for.
+    /// PBS-P-03: the order of the jobs, here the shorter one first, is written to `SORTED_JOB_DUMPFILE`, if that is asked for.
     #[test]
     fn a_dry_run_writes_the_sorted_jobs() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -161,7 +161,7 @@ mod tests {
             ],
             "jobs": [
                 {"id": "1", "queue": "submit", "user": "ann", "state": "Q", "request": {"ncpus": 2, "walltime": "2:00:00"}},
-                {"id": "2", "queue": "submit", "user": "bob", "state": "Q", "request": {"ncpus": 2, "walltime": "1:00:00"}}
+                {"id": "2", "queue": "submit", "user": "ann", "state": "Q", "request": {"ncpus": 2, "walltime": "1:00:00"}}
             ]
         }"#;
         std::fs::write(folder.path().join("config"), config).expect("written");

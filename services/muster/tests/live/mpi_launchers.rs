@@ -215,7 +215,8 @@ fn a_process_that_aborts_ends_the_program_of_its_launcher() {
             let (job, said) = (stdout.trim(), site.system.read("said"));
             assert_ne!(status, 0, "{launcher} on {nodes}: {said}");
             let is_told = ["MPI_Abort", "MPI_ABORT", "BAD TERMINATION"].iter().any(|words| said.contains(words));
-            assert!(is_told, "{launcher} on {nodes}: {said}");
+            let record = || site.ok(&format!("sacct -P -j {job} -o JobID,State,ExitCode,Start,End,Reason"));
+            assert!(is_told, "{launcher} on {nodes}: `{said}`\n{}", record());
             assert_eq!(site.ok(&format!("sacct -n -P -X -j {job} -o State")), "FAILED\n", "{launcher}: {said}");
             site.system.wait_until("its processes are gone", || processes_of(&site, job).is_empty());
         }
