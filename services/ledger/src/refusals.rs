@@ -89,7 +89,7 @@ impl Refusals {
             Actor::User(owner) => &owner.user,
             // No user has such a name.
             Actor::Executor(node) if command == AGENT_NOTE => &format!("{AGENT_NOTE}/{node}"),
-            // Of a run of which the node has no part (OAR-J-07).
+            // The run has no part on this node (OAR-J-07).
             Actor::Executor(node) if command == REPORT && refusal.code == RefusalCode::Conflict => {
                 &format!("{REPORT}/{node}")
             }

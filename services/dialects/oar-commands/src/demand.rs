@@ -53,7 +53,7 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
         }
         Err(why) => return Err(Refusal::option(Code::Resources, "-p", format!("is not supported: {why}"))),
     };
-    // What is dead never comes back, so it counts nowhere (OAR-R-06, OAR-R-10).
+    // A dead node never comes back, so it counts nowhere (OAR-R-06, OAR-R-10).
     let is_meant = |node: &&Known| {
         let resource = cluster.table.resource(node.first);
         resource.is_some_and(|resource| resource.state() != State::Dead && whole.matches(resource.values()))

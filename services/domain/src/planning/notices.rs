@@ -8,7 +8,7 @@ use muster_schemas::{
     notify::NotifyItem,
 };
 
-/// Who is told where nobody is named as an operator or administrator.
+/// The user who is told where nobody is named as an operator or administrator.
 const ROOT: &str = "root";
 
 /// Whether somebody is told of an event.

@@ -157,7 +157,7 @@ pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Ev
                 "job {id} is one program, not a list of tasks: nothing of it ends before it"
             )));
         }
-        // What is ending can only end sooner.
+        // A run that is ending can only end sooner.
         let ends_sooner = grace_seconds.is_some_and(|own| run.stop_grace_seconds.is_none_or(|known| own < known));
         let is_news = (run.stopping != Some(reason) || ends_sooner) && !run.stopping.is_some_and(is_at_once);
         return Ok(if is_news { vec![stop] } else { Vec::new() });

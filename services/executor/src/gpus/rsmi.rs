@@ -3,7 +3,7 @@
 use super::library::Library;
 use std::ffi::{CStr, c_char, c_int};
 
-/// The names under which it is installed, the newest first. What is used of it is the same in all.
+/// The names under which it is installed, the newest first. The functions that are used are the same in all.
 pub const LIBRARIES: [&CStr; 4] =
     [c"librocm_smi64.so.7", c"librocm_smi64.so.6", c"librocm_smi64.so.5", c"librocm_smi64.so.1"];
 /// What the library answers if all is well.
