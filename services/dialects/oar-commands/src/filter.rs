@@ -131,10 +131,8 @@ fn of_system(leaf: &Predicate, negated: bool, name: &str, cluster: &Cluster) -> 
         .iter()
         .filter(|node| cluster.table.resource(node.first).is_some_and(|resource| term.matches(resource.values())));
     let names: Vec<Condition> = matching.map(|node| equal(NAME, PropertyValue::Text(node.name.clone()))).collect();
-    if !names.is_empty() && matches!(name, BESTEFFORT | DEPLOY) {
-        if let Some(is_yes) = ["NO", "YES"].iter().position(|word| *word == wanted).map(|at| at == 1) {
-            return Ok(yes_or_no(name, is_yes != negated));
-        }
+    if !names.is_empty() && matches!(name, BESTEFFORT | DEPLOY) && matches!(wanted, "YES" | "NO") {
+        return Ok(yes_or_no(name, (wanted == "YES") != negated));
     }
     Ok(if names.len() == cluster.nodes.len() { Condition::Always } else { any(names) })
 }

@@ -1,4 +1,4 @@
-//! The limit on the time of a pass (OAR-G-09). The planner has no clock, so it asks whether to go on.
+//! The limit on the time of a pass (OAR-G-09). The planner has no clock, so it asks whether to continue.
 
 use super::Cycle;
 use crate::{engine::Engine, queue::Place};
@@ -8,7 +8,7 @@ use std::{
     fmt,
 };
 
-/// How many looks at jobs go by between two questions whether to go on.
+/// How many looks at jobs go by between two questions whether to continue.
 const LOOKS_AT_ONCE: u64 = 16;
 /// How many jobs a pass at most says that it has left out.
 const MOST_LEFT_OUT: usize = 10_000;

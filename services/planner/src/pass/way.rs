@@ -3,7 +3,7 @@
 //!
 //! A fixed start may be promised what runs hold that make way for it. They keep it until that time before the start. From the
 //! promise on, each pass takes them to end then, so that nobody is promised the same, and what they give up can be used until
-//! the start. Which ones they are is decided anew in each pass: if another run ends early, fewer have to go.
+//! the start. Which ones they are is decided again in each pass: if another run ends early, fewer have to go.
 
 use super::{Cycle, yielding::Wanted};
 use crate::{
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// A run whose time to make way has come is taken to be gone this much later.
 const LEAVING_MICROS: i64 = 1_000_000;
 
-/// What is held beyond what exists.
+/// The nodes of which more is held than exists, and whether that holds for licences.
 type Overbooked = (BTreeSet<NodeId>, bool);
 
 impl Engine {
