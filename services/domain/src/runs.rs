@@ -6,6 +6,7 @@ pub(crate) mod decide;
 pub(crate) mod invariants;
 pub(crate) mod orders;
 mod queries;
+pub(crate) mod reports;
 pub(crate) mod shrink;
 mod state;
 pub(crate) mod stopping;

@@ -7,6 +7,7 @@ mod fixed;
 mod greedy;
 mod growth;
 mod inside;
+mod left_out;
 mod limit;
 mod modes;
 mod now_index;

@@ -23,7 +23,7 @@ pub fn simulate(bench: &Bench) -> Result<Vec<Figure>> {
             ("fifo with fair share", Arc::new(with_fair_share(&users)), 150_000.0),
         ];
         for (name, policy, target) in policies {
-            let workload = Workload::new(trace.window(0, jobs), &trace.headers, &machine, &*policy);
+            let workload = Workload::new(trace.window(0, jobs), &trace.headers, &machine, &policy);
             let begin = Instant::now();
             simulate::simulate(&machine, &workload, &policy, &mut |_| {})?;
             let measure = format!("simulation with {name}, {trace_name}, {jobs} jobs");

@@ -2,12 +2,12 @@
 
 use crate::{
     components, copies,
-    decide::{Access, Decision, conflict},
+    decide::{Access, Decision},
     jobs::{Job, ProgramKind},
     nodes::Node,
     orders,
     requests::{self, fits},
-    runs::{Part, PartState, Run, shrink},
+    runs::{Part, PartState, Run, reports::require_own, shrink},
     state::State,
     validate,
 };
@@ -224,24 +224,6 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
     let this_one_ran = exit.started.is_some() && works(job, run, part);
     let mut others = run.others(part).filter(|part| works(job, run, part));
     run.started.is_none() && this_one_ran && others.all(has_started)
-}
-
-/// Refuses a report about a run that lasts and has, and had, no part on the node that reports, or about one that there has not been
-/// yet (OAR-J-07): no honest node can know of it. A run that has given up nodes may have had this one.
-pub(crate) fn require_own(state: &State, node: &Node, id: PartId) -> Result<(), Refusal> {
-    let is_own = |run: &Run| {
-        let job = state.job(run.job);
-        let over = job.into_iter().flat_map(Job::components_over);
-        let mut over = over.flat_map(|(_, over)| &over.placement.shares);
-        run.parts_on(node.id).next().is_some()
-            || job.is_none_or(|job| job.tasks.is_some())
-            || run.left_usage != Usage::default()
-            || over.any(|share| share.node == node.id)
-    };
-    if state.run(id.run()).map_or(id.run() < state.next_run(), is_own) {
-        return Ok(());
-    }
-    Err(conflict(format!("node {} reports about run {}, of which it has no part", node.spec.name, id.run())))
 }
 
 /// A repeated report, or one about a run that is over, is accepted without effect.

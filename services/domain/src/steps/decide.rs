@@ -7,7 +7,7 @@ mod layout;
 
 use crate::{
     decide::{Access, Decision},
-    runs::{self, Part, Run},
+    runs::{Part, Run, reports::require_own},
     steps::{AtOnce, StepProgress},
 };
 use muster_schemas::{
@@ -27,7 +27,7 @@ pub(crate) fn ended(
     statuses: Vec<TaskStatus>,
 ) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    runs::decide::require_own(access.state, node, part)?;
+    require_own(access.state, node, part)?;
     let open = access.state.part_named(node.id, part).and_then(|(run, part)| {
         let (known, at) = (run.steps.get(&step)?, run.step_position(step, part)?);
         known.parts.get(at).filter(|of_step| of_step.exit.is_none()).map(|_| (run, part, known, at))
