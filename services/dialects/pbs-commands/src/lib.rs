@@ -97,6 +97,12 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         print(&format!("pbs_version = {}\n", site::version()));
         return 0;
     }
+    if words.first().is_some_and(|word| word == "--help" || word == "--about") {
+        print(&format!(
+            "{tool}: the options are those of PBS; docs/pbs.md says what differs, and --version the version\n"
+        ));
+        return 0;
+    }
     let ended = Site::open(connection).and_then(|mut site| match tool {
         "qsub" => qsub::run(&mut site, connection, words),
         "qstat" => qstat::run(&mut site, words),

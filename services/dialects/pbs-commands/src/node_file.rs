@@ -1,9 +1,9 @@
-//! `muster pbs nodes FILE [MONITORS]`: the nodes of a file `nodes`, with the loads that the config files of their monitors name, as
+//! `muster pbs nodes --memory SIZE FILE [MONITORS]`: the nodes of a file `nodes`, with the loads that the config files of their monitors name, as
 //! commands for `qmgr` (PBS-L-01, PBS-L-02).
 
 use super::ended::{Ended, Failure, print};
 use muster_cli::stderr_line;
-use muster_pbs::text::is_name;
+use muster_pbs::{text::is_name, value::Size};
 use muster_pbs_policy::{
     findings::{Finding, Findings, escaped},
     folder::{FolderError, read_files},
@@ -13,7 +13,8 @@ use muster_pbs_policy::{
 };
 use std::path::Path;
 
-const USAGE: &str = "usage: muster pbs nodes FILE [MONITORS]\n\
+const USAGE: &str = "usage: muster pbs nodes --memory SIZE FILE [MONITORS]\n\
+                     SIZE is the memory of a node, such as 8gb, of which the file says nothing: correct the lines of those that have another\n\
                      MONITORS is a folder with the config file of each monitor, under the name of its node";
 /// The exit status for files with errors.
 const POLICY_ERRORS: u8 = 2;
@@ -22,11 +23,18 @@ const POLICY_ERRORS: u8 = 2;
 pub fn run(words: &[String]) -> Ended {
     let usage = || Failure { text: USAGE.to_owned(), status: POLICY_ERRORS };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (file, monitors) = match words[..] {
-        [file] if !file.starts_with('-') => (file, None),
-        [file, monitors] if !file.starts_with('-') && !monitors.starts_with('-') => (file, Some(Path::new(monitors))),
+    let is_file = |word: &str| !word.starts_with('-');
+    let (memory, file, monitors) = match words[..] {
+        ["--memory", memory, file] if is_file(file) => (memory, file, None),
+        ["--memory", memory, file, monitors] if is_file(file) && is_file(monitors) => {
+            (memory, file, Some(Path::new(monitors)))
+        }
         _ => return Err(usage()),
     };
+    if Size::parse(memory).is_none_or(|size| size.bytes() == 0) {
+        let text = format!("--memory {}: expected an amount of memory such as 8gb\n{USAGE}", escaped(memory));
+        return Err(Failure { text, status: POLICY_ERRORS });
+    }
     let failed = |error: FolderError| Failure { text: error.to_string(), status: POLICY_ERRORS };
     let path = Path::new(file);
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(usage)?;
@@ -35,7 +43,7 @@ pub fn run(words: &[String]) -> Ended {
         .map_err(failed)?
         .ok_or_else(|| Failure { text: format!("there is no file {}", escaped(file)), status: POLICY_ERRORS })?;
     let monitor = |node: &str| monitors.map_or(Ok(None), |folder| one(folder, node));
-    let Commands { lines, errors, warnings } = commands(&listed, monitor).map_err(failed)?;
+    let Commands { lines, errors, warnings } = commands(&listed, memory, monitor).map_err(failed)?;
     warnings.iter().for_each(|warning| stderr_line!("muster pbs nodes: warning: {}", warning.located()));
     if errors.is_empty() {
         print(&lines.concat());
@@ -60,6 +68,7 @@ struct Commands {
 
 fn commands(
     listed: &Source,
+    memory: &str,
     monitor: impl Fn(&str) -> Result<Option<Source>, FolderError>,
 ) -> Result<Commands, FolderError> {
     let mut all = Commands::default();
@@ -78,7 +87,7 @@ fn commands(
             loads = within_limit(&config).map_or(loads, |bytes| nodes::read_monitor(bytes, &mut findings));
             all.note(findings, &config);
         }
-        all.lines.push(command(&node, loads));
+        all.lines.push(command(&node, memory, loads));
     }
     Ok(all)
 }
@@ -107,9 +116,9 @@ fn unfit(node: &Node) -> Option<&str> {
     of_node.or_else(|| node.properties.iter().map(String::as_str).find(|property| !is_name(property)))
 }
 
-fn command(node: &Node, loads: MonitorConfig) -> String {
+fn command(node: &Node, memory: &str, loads: MonitorConfig) -> String {
     let Node { name, processors, properties, is_timeshared } = node;
-    let mut line = format!("create node {name} np={processors}");
+    let mut line = format!("create node {name} np={processors},resources_available.mem={memory}");
     if !properties.is_empty() {
         line += &format!(",properties=\"{}\"", properties.join(","));
     }
@@ -146,14 +155,14 @@ mod tests {
             };
             Ok(Some(source(node, text)))
         };
-        let made = commands(&listed, monitor).expect("read");
+        let made = commands(&listed, "8gb", monitor).expect("read");
         assert_eq!((made.errors, made.warnings), (Vec::new(), Vec::new()));
         assert_eq!(
             made.lines.concat(),
             "# ts1 is timeshared: keep the file in the policy folder\n\
-             create node ts1 np=4,resources_available.ideal_load=2.5,resources_available.max_load=4\n\
-             create node n2 np=16,properties=\"fast,ib\"\n\
-             create node n3 np=1,resources_available.max_load=8\n"
+             create node ts1 np=4,resources_available.mem=8gb,resources_available.ideal_load=2.5,resources_available.max_load=4\n\
+             create node n2 np=16,resources_available.mem=8gb,properties=\"fast,ib\"\n\
+             create node n3 np=1,resources_available.mem=8gb,resources_available.max_load=8\n"
         );
         for line in made.lines.concat().lines() {
             assert_eq!(parse(line).expect("qmgr reads it").is_none(), line.starts_with('#'), "{line}");
@@ -164,7 +173,7 @@ mod tests {
     #[test]
     fn mistakes_keep_all_commands_back() {
         let monitor = |_: &str| Ok(Some(source("n1", "$ideal_load 5\n$max_load 4\n")));
-        let made = commands(&source("nodes", "n1 np=x\nn2\n../etc/passwd\nn3 a\"b\n"), monitor).expect("read");
+        let made = commands(&source("nodes", "n1 np=x\nn2\n../etc/passwd\nn3 a\"b\n"), "8gb", monitor).expect("read");
         let told: Vec<String> = made.errors.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 4, "{told:?}");
         assert!(told[0].starts_with("nodes:1: expected np=n") && told[1].starts_with("n1:2: expected an ideal_load"));

@@ -2,7 +2,7 @@
 
 use super::{
     ended::{Ended, Failure, print},
-    site::{Site, host, refused, unknown, version},
+    site::{Site, host, refused, require_queue, unknown, unknown_queue, version},
 };
 use muster_cli::stderr_line;
 use muster_client::{JobQuery, Moment};
@@ -93,7 +93,11 @@ fn find(site: &mut Site, request: &StatRequest) -> Result<Found, Failure> {
                 server.iter().try_for_each(|server| site.require_server(server))?;
                 let user = only(&request.users);
                 let query = JobQuery { queue: queue.clone(), user, states: states.clone(), ..JobQuery::default() };
-                found.views.extend(site.client.jobs(&query)?.jobs);
+                let jobs = site.client.jobs(&query)?.jobs;
+                if jobs.is_empty() {
+                    queue.iter().try_for_each(|queue| require_queue(site, queue))?;
+                }
+                found.views.extend(jobs);
             }
             Operand::Job(id) => named(site, request, id, &mut found)?,
         }
@@ -238,7 +242,7 @@ fn queues(site: &mut Site, request: &StatRequest) -> Ended {
     let page = site.client.queues(Moment::Now)?;
     let wanted = wanted_names(request);
     if let Some(unknown) = wanted.iter().find(|name| !page.queues.iter().any(|queue| queue.spec.name == **name)) {
-        return Err(Failure { text: format!("Unknown queue {unknown}"), status: 170 });
+        return Err(unknown_queue(unknown));
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.contains(name);
     let views = page.queues.iter().filter(|view| is_wanted(&view.spec.name));

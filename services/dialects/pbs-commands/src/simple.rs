@@ -3,7 +3,7 @@
 
 use super::{
     ended::{Ended, Failure},
-    site::{Site, refused, user_name},
+    site::{Site, refused, require_queue, user_name},
 };
 use jiff::Zoned;
 use muster_cli::stderr_line;
@@ -60,6 +60,8 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
             let (destination, jobs) = queries::qmove(words)?;
             let queue =
                 destination.queue.ok_or_else(|| Failure::new("a queue is missing: jobs stay at this server"))?;
+            destination.server.iter().try_for_each(|server| site.require_server(server))?;
+            require_queue(site, &queue)?;
             let change = JobChange { queue: Some(queue), ..JobChange::default() };
             ask_for_each(site, tool, &jobs, |site, jobs| modify(site, jobs, change.clone()))
         }

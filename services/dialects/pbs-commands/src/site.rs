@@ -196,6 +196,17 @@ fn default_request(told: &RequestDefault) -> Option<(Option<String>, Resource)> 
     Some((told.queue.clone(), Resource { name: name.to_owned(), value: told.value.clone() }))
 }
 
+/// No queue has this name.
+pub fn unknown_queue(name: &str) -> Failure {
+    Failure { text: format!("Unknown queue {}", shown(name)), status: 170 }
+}
+
+/// Requires that there is a queue of this name.
+pub fn require_queue(site: &mut Site, name: &str) -> Result<(), Failure> {
+    let queues = site.client.queues(Moment::Now)?.queues;
+    if queues.iter().any(|queue| queue.spec.name == name) { Ok(()) } else { Err(unknown_queue(name)) }
+}
+
 /// No job has this identifier.
 pub fn unknown(id: &PbsJobId) -> Failure {
     Failure { text: format!("Unknown Job Id {id}"), status: 153 }

@@ -42,8 +42,8 @@ impl Words {
     }
 }
 
-/// The long names that every command of the family has.
-const NAMES: [&str; 3] = ["version", "help", "about"];
+/// The long names that every command of the family has beside what is asked for first.
+const NAMES: [&str; 1] = ["version"];
 
 /// Reads a command line. `letters` is as for `getopt`: each letter that takes a value is followed by a colon.
 ///

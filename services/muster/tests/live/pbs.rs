@@ -50,6 +50,43 @@ fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
     assert_eq!(site.system.read("first.e1"), "bad\n");
 }
 
+/// PBS-L-01, PBS-L-02: `qmgr` makes nodes of the lines that are printed for a file `nodes`.
+#[test]
+fn qmgr_makes_the_nodes_of_a_file() {
+    let site = site();
+    site.system.write("nodes", "ts1:ts np=4\nfast7 big np=2\n");
+    let printed =
+        site.system.ok(&["pbs", "nodes", "--memory", "2gb", &site.system.path("nodes").display().to_string()]);
+    site.system.write("lines", &printed);
+    site.ok("qmgr < lines");
+    let shown = site.ok("pbsnodes fast7");
+    for line in ["resources_available.ncpus = 2", "resources_available.mem = 2097152kb"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert!(shown.contains("big") && site.ok("pbsnodes ts1").contains("ncpus = 4"), "{shown}");
+}
+
+/// Queues and servers that are not there have a message and a status of their own, and a long option that asks for help does nothing
+/// else.
+#[test]
+fn names_that_are_not_there_are_told() {
+    let site = site();
+    assert_eq!(site.ok("echo sleep 60 | qsub -h"), "1.alpha\n");
+    for (line, status, text) in [
+        ("qmove nowhere 1", 170, "qmove: Unknown queue nowhere"),
+        ("qmove short@elsewhere 1", 153, "qmove: Unknown Host elsewhere"),
+        ("qstat nowhere", 170, "qstat: Unknown queue nowhere"),
+        ("qdel 1 --help", 2, "--help"),
+    ] {
+        let (failed, stderr) = site.fails(line);
+        assert_eq!(failed, status, "{line}: {stderr}");
+        assert!(stderr.contains(text), "{line}: {stderr}");
+    }
+    assert!(site.ok("qdel --help 1").starts_with("qdel: "));
+    assert_eq!(site.ok("qstat short"), "", "it is there, and empty");
+    assert!(site.ok("qstat -f 1").contains("queue = workq"));
+}
+
 /// `qstat` lists jobs in their states; those that are over only if it is asked for them.
 #[test]
 fn jobs_are_listed_held_released_and_deleted() {
