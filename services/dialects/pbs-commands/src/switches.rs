@@ -3,7 +3,7 @@
 use super::{
     configuration::{REFUSED, config, configure},
     ended::{Ended, Failure},
-    site::Site,
+    site::{Site, unknown_queue},
 };
 use muster_cli::stderr_line;
 use muster_pbs::queries::{Destination, Switch, switched};
@@ -34,7 +34,7 @@ fn set(site: &mut Site, switch: Switch, destination: &Destination) -> Result<(),
     let config = config(site).map_err(refused)?;
     let name = destination.queue.clone().unwrap_or_else(|| config.settings.default_queue.clone());
     let Some(queue) = config.queues.iter().find(|queue| queue.name == name) else {
-        return Err(Failure { text: format!("Unknown queue {}", muster_pbs::refusal::shown(&name)), status: REFUSED });
+        return Err(refused(unknown_queue(&name)));
     };
     let mut change = QueueSpecChange { name: queue.name.clone(), ..QueueSpecChange::default() };
     match switch {

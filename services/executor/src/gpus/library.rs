@@ -29,3 +29,28 @@ impl Library {
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 }
+
+#[cfg(test)]
+pub mod testing {
+    use std::{
+        ffi::CString,
+        fs,
+        path::{Path, PathBuf},
+        process::Command,
+    };
+
+    /// A library of a driver, built from this text in C, and the file whose presence, called `LOST` there, makes a GPU fail. `None` if
+    /// this host has no compiler, which is told.
+    pub fn built(folder: &Path, text: &str) -> Option<(CString, PathBuf)> {
+        let (source, library, lost) = ("driver.c", "libdriver.so", folder.join("lost"));
+        fs::write(folder.join(source), text).expect("written");
+        let define = format!("-DLOST=\"{}\"", lost.display());
+        let status =
+            Command::new("cc").args(["-shared", "-fPIC", &define, "-o", library, source]).current_dir(folder).status();
+        if !status.is_ok_and(|status| status.success()) {
+            muster_surroundings::skipped("there is no C compiler");
+            return None;
+        }
+        Some((CString::new(folder.join(library).display().to_string()).expect("no zero byte"), lost))
+    }
+}

@@ -165,7 +165,7 @@ fn file_minors(dev: &Path) -> BTreeSet<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{ffi::CString, process::Command};
+    use crate::gpus::library::testing::built;
 
     /// A library with two GPUs in the wrong order, of which the one with the minor number 1 has fallen off its bus once the
     /// file `lost` exists.
@@ -206,18 +206,8 @@ mod tests {
     #[test]
     fn gpus_are_those_of_the_driver_and_one_that_is_lost_says_so() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (source, library, lost) = ("nvml.c", "libnvml.so", folder.path().join("lost"));
-        fs::write(folder.path().join(source), LIBRARY).expect("written");
-        let define = format!("-DLOST=\"{}\"", lost.display());
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", &define, "-o", library, source])
-            .current_dir(folder.path())
-            .status();
-        if !built.is_ok_and(|status| status.success()) {
-            return muster_surroundings::skipped("there is no C compiler");
-        }
-        let path = folder.path().join(library).display().to_string();
-        let nvml = Nvml::load(&CString::new(path).expect("no zero byte")).expect("it has all functions");
+        let Some((path, lost)) = built(folder.path(), LIBRARY) else { return };
+        let nvml = Nvml::load(&path).expect("it has all functions");
         let information = folder.path().join("driver/nvidia/gpus/0000:65:00.0");
         fs::create_dir_all(&information).expect("a folder");
         fs::write(information.join("information"), "Model: \t Model 7\nDevice Minor: \t 7\n").expect("written");

@@ -84,7 +84,8 @@ impl Rsmi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{ffi::CString, fs, process::Command};
+    use crate::gpus::library::testing::built;
+    use std::fs;
 
     /// A library with two GPUs, of which `/dev/dri/renderD129` is busy once the file `lost` exists. Neither can say how much memory
     /// it uses before.
@@ -112,17 +113,7 @@ mod tests {
     #[test]
     fn a_gpu_that_does_not_answer_says_so() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (source, library, lost) = ("rsmi.c", "librsmi.so", folder.path().join("lost"));
-        fs::write(folder.path().join(source), LIBRARY).expect("written");
-        let define = format!("-DLOST=\"{}\"", lost.display());
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", &define, "-o", library, source])
-            .current_dir(folder.path())
-            .status();
-        if !built.is_ok_and(|status| status.success()) {
-            return muster_surroundings::skipped("there is no C compiler");
-        }
-        let path = CString::new(folder.path().join(library).display().to_string()).expect("no zero byte");
+        let Some((path, lost)) = built(folder.path(), LIBRARY) else { return };
         let rsmi = Rsmi::load(&[c"/nowhere/librocm_smi64.so.9", &path]).expect("it has all functions");
         assert_eq!([128, 129, 130].map(|minor| rsmi.fault(minor)), [None, None, None]);
         fs::write(&lost, "").expect("written");
