@@ -182,6 +182,13 @@ impl Fraction {
     }
 }
 
+impl Default for Fraction {
+    /// Zero.
+    fn default() -> Self {
+        Self::zero()
+    }
+}
+
 impl PartialOrd for Fraction {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

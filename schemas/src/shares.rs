@@ -5,7 +5,8 @@ use crate::fraction::Fraction;
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::{Ordering, Reverse},
-    collections::{BTreeMap, BinaryHeap, VecDeque},
+    collections::{BTreeMap, BinaryHeap},
+    sync::Arc,
 };
 use utoipa::ToSchema;
 
@@ -44,7 +45,7 @@ pub struct Member {
     /// Its shares of what the parent has.
     pub shares: u32,
     /// Its part of the machine.
-    pub part: Fraction,
+    pub part: Arc<Fraction>,
     /// Its distance from the root.
     pub depth: u32,
 }
@@ -52,7 +53,7 @@ pub struct Member {
 impl Member {
     /// A member whose part and depth are not known yet.
     pub fn new(name: &str, number: Option<i64>, parent: usize, shares: u32) -> Self {
-        Self { name: name.to_owned(), number, parent, shares, part: Fraction::zero(), depth: 0 }
+        Self { name: name.to_owned(), number, parent, shares, part: Arc::default(), depth: 0 }
     }
 }
 
@@ -135,10 +136,10 @@ impl Shares {
         for member in self.members.iter().skip(1) {
             sums[member.parent] += u64::from(member.shares);
         }
-        self.members[Self::ROOT].part = Fraction::one();
+        self.members[Self::ROOT].part = Fraction::one().into();
         for index in 1..self.members.len() {
             let Member { parent, shares, .. } = self.members[index];
-            self.members[index].part = self.members[parent].part.times(u64::from(shares), sums[parent]);
+            self.members[index].part = self.members[parent].part.times(u64::from(shares), sums[parent]).into();
         }
     }
 }
@@ -147,7 +148,7 @@ impl Shares {
 #[derive(Clone, Debug)]
 pub struct Standing {
     compare: Compare,
-    shares: Shares,
+    shares: Arc<Shares>,
     /// The usage of each member itself, by its index.
     own: Vec<u64>,
     /// The usage of each member and all below it, by its index. It is one, plus what each user has above one: so a group
@@ -166,10 +167,16 @@ impl Standing {
     ) -> Self {
         let usage: Vec<(&str, u64)> = usage.into_iter().filter(|(_, usage)| *usage > LEAST).collect();
         let shares = shares.with_users(usage.iter().map(|(user, _)| *user).chain(with_jobs));
+        Self::within(compare, Arc::new(shares), usage)
+    }
+
+    /// The same in a tree that has all who are to be named. Of a comparison of users only those need to be told who have
+    /// jobs that wait.
+    pub fn within<'u>(compare: Compare, shares: Arc<Shares>, usage: impl IntoIterator<Item = (&'u str, u64)>) -> Self {
         let members = shares.members().len();
         let mut standing = Self { compare, shares, own: vec![LEAST; members], below: vec![LEAST; members] };
         for (user, usage) in usage {
-            standing.started(user, usage - LEAST);
+            standing.started(user, usage.saturating_sub(LEAST));
         }
         standing
     }
@@ -197,10 +204,9 @@ impl Standing {
         }
     }
 
-    /// An owner as he stands at this moment; `None` outside the tree.
-    fn candidate(&self, owner: Owner, place: usize) -> Option<Candidate> {
-        let Owner::Member(member) = owner else { return None };
-        Some(Candidate { part: self.part(member).clone(), usage: self.own[member], place, member })
+    /// A member with waiting jobs as it stands at this moment.
+    fn candidate(&self, member: usize, place: usize) -> Candidate {
+        Candidate { part: self.shares.members()[member].part.clone(), usage: self.own[member], place, member }
     }
 
     /// Descends from the root, at each member to the child that stands best of those with waiting jobs: so two jobs are
@@ -254,24 +260,20 @@ impl Standing {
 /// The jobs of a queue or pool that have not been looked at in this cycle, each with its place in an order.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    /// The places of each owner's jobs, in that order.
-    by_owner: BTreeMap<Owner, VecDeque<usize>>,
-    /// The owners by value, as they stood when they were put there; used if users are compared by their own parts.
-    /// Usage only grows in a cycle: so an owner who stands worse by now is put back when his turn comes.
+    /// The place of the first job of each member of the tree, and last that of users outside the tree, whose jobs come
+    /// last.
+    firsts: Vec<Option<usize>>,
+    /// For each place the next one of the same owner.
+    next: Vec<Option<usize>>,
+    /// The members by value, as they stood when they were put there; used if users are compared by their own parts.
+    /// Usage only grows in a cycle: so a member that stands worse by now is put back when its turn comes.
     heap: BinaryHeap<Reverse<Candidate>>,
-}
-
-/// The index of a member, or the name of a user outside the tree, who comes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
-    Member(usize),
-    Outside,
 }
 
 /// An owner with the place of his first job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
-    part: Fraction,
+    part: Arc<Fraction>,
     usage: u64,
     place: usize,
     member: usize,
@@ -294,15 +296,23 @@ impl PartialOrd for Candidate {
 impl Waiting {
     /// Jobs with these owners, in their order.
     pub fn new<'a>(standing: &Standing, owners: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut waiting = Self::default();
-        for (place, owner) in owners.into_iter().enumerate() {
-            let owner = standing.shares.index_of(owner).map_or(Owner::Outside, Owner::Member);
-            waiting.by_owner.entry(owner).or_default().push_back(place);
+        let members: Vec<_> = owners.into_iter().map(|owner| standing.shares.index_of(owner)).collect();
+        Self::of_members(standing, &members)
+    }
+
+    /// The same with the members of the tree that the owners are; `None` for those outside the tree.
+    pub fn of_members(standing: &Standing, owners: &[Option<usize>]) -> Self {
+        let outside = standing.shares.members().len();
+        let mut waiting =
+            Self { firsts: vec![None; outside + 1], next: vec![None; owners.len()], heap: BinaryHeap::new() };
+        for (place, owner) in owners.iter().enumerate().rev() {
+            let first = &mut waiting.firsts[owner.unwrap_or(outside)];
+            waiting.next[place] = first.replace(place);
         }
         if standing.compare == Compare::Users {
-            let firsts = waiting.by_owner.iter().filter_map(|(owner, places)| Some((*owner, *places.front()?)));
-            let candidate = |(owner, place)| standing.candidate(owner, place).map(Reverse);
-            waiting.heap = firsts.filter_map(candidate).collect();
+            let candidates: Vec<_> =
+                waiting.first_jobs().map(|(place, member)| Reverse(standing.candidate(member, place))).collect();
+            waiting.heap = candidates.into();
         }
         waiting
     }
@@ -310,35 +320,48 @@ impl Waiting {
     /// Takes the next job: the first one of the owner who stands best, among equal ones the first in the order. The
     /// result is its place in the order.
     pub fn next(&mut self, standing: &Standing) -> Option<usize> {
-        let owner = match standing.compare {
-            Compare::Users => self.first_in_heap(standing),
-            Compare::Groups => standing.first_in_tree(self.firsts().collect()).map(Owner::Member),
-        };
-        let owner = owner.unwrap_or(Owner::Outside);
-        let places = self.by_owner.get_mut(&owner)?;
-        let place = places.pop_front()?;
-        match places.front() {
-            None => drop(self.by_owner.remove(&owner)),
-            Some(next) if standing.compare == Compare::Users => {
-                self.heap.extend(standing.candidate(owner, *next).map(Reverse));
+        self.next_of(standing, |_| true)
+    }
+
+    /// The same, but jobs at places that are not wanted are dropped on the way.
+    pub fn next_of(&mut self, standing: &Standing, mut is_wanted: impl FnMut(usize) -> bool) -> Option<usize> {
+        loop {
+            let member = match standing.compare {
+                Compare::Users => self.first_in_heap(standing),
+                Compare::Groups => standing.first_in_tree(self.first_jobs().collect()),
+            };
+            let first = match member {
+                Some(member) => &mut self.firsts[member],
+                None => self.firsts.last_mut()?,
+            };
+            let found = first.take();
+            let mut place = found;
+            while let Some(at) = place.filter(|at| !is_wanted(*at)) {
+                place = self.next[at];
             }
-            Some(_) => {}
+            // Between equal owners the places of their jobs decide, so an owner whose job was dropped is compared again.
+            let is_first = place == found;
+            *first = if is_first { self.next[place?] } else { place };
+            if let (Some(member), Some(next), Compare::Users) = (member, *first, standing.compare) {
+                self.heap.push(Reverse(standing.candidate(member, next)));
+            }
+            if is_first {
+                return place;
+            }
         }
-        Some(place)
     }
 
-    fn firsts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.by_owner.iter().filter_map(|(owner, places)| match owner {
-            Owner::Member(member) => Some((*places.front()?, *member)),
-            Owner::Outside => None,
-        })
+    /// The place of the first job of each member that has one, and the member.
+    fn first_jobs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let members = self.firsts.len().saturating_sub(1);
+        self.firsts[..members].iter().enumerate().filter_map(|(member, place)| Some(((*place)?, member)))
     }
 
-    fn first_in_heap(&mut self, standing: &Standing) -> Option<Owner> {
+    fn first_in_heap(&mut self, standing: &Standing) -> Option<usize> {
         while let Some(Reverse(first)) = self.heap.pop() {
             let usage = standing.own[first.member];
             if usage == first.usage {
-                return Some(Owner::Member(first.member));
+                return Some(first.member);
             }
             self.heap.push(Reverse(Candidate { usage, ..first }));
         }

@@ -4,6 +4,10 @@
 //! the files of users and groups are read here, and everything else is asked of `getent`, which asks LDAP, `sssd` and
 //! the like.
 
+mod guarded;
+
+pub use guarded::guarded;
+
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},

@@ -13,7 +13,7 @@ use muster_schemas::{
     plan::ProposedPlan,
     policy::{OtherHours, Period, Policy, Turns},
 };
-use std::path::Path;
+use std::{os::unix::fs::PermissionsExt, path::Path};
 use support::{Ledger, start_planner, started};
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -307,6 +307,19 @@ async fn mistakes_keep_the_planner_from_starting() {
     assert!(refusal(nowhere).await.contains("no `scheduler_folder`"));
     let missing = config("tcl:body", Path::new("/nowhere/at/all"));
     assert!(refusal(missing).await.contains("/nowhere/at/all: there is no such folder"));
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    // Somebody who can change them could run programs as root.
+    let open = |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).expect("a mode");
+    open(&folder.path().join("body"));
+    for policy in ["tcl:body", "external:./body"] {
+        let mistakes = refusal(config(policy, folder.path())).await;
+        assert!(mistakes.contains("/body: root does not run it: others than the owner of "), "{mistakes}");
+    }
+    open(folder.path());
+    let mistakes = refusal(config("external:true", folder.path())).await;
+    assert!(mistakes.contains(": root does not run it: others than the owner of "), "{mistakes}");
 }
 
 /// PBS-C-13: a cycle that takes longer than it may ends, what was accepted in it stays, and its record says so.

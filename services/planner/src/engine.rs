@@ -24,8 +24,8 @@ use crate::{
     queue::{Facts, Place, Queue},
     routes::{self, Conditions},
     search::Search,
+    sharers::Sharers,
     timeline::ALWAYS,
-    users::Users,
 };
 use inner_nodes::Domains;
 use muster_domain::{
@@ -96,10 +96,8 @@ pub struct Engine {
     /// How many jobs with a fixed start wait.
     pub(crate) fixed_jobs: usize,
     pub(crate) backfill_passes: Arc<BackfillPasses>,
-    /// What users have used, and who has jobs that the engine does not know; for the shares of planning by turns.
-    pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
-    /// The owners of runs.
-    pub(crate) run_users: Users,
+    /// Those among whom planning by turns shares the machine.
+    pub(crate) sharers: Sharers,
     /// The facts of planning by turns with routes.
     pub(crate) conditions: Conditions,
     /// The loads of nodes, for rules that choose by them.
@@ -129,6 +127,7 @@ impl Engine {
             queue: Queue::new(&policy)?,
             limits: Limits::new(policy.limits.clone()),
             components: policy.backfill.components,
+            sharers: Sharers::new(policy.turns.as_deref()),
             jobs_with_components: 0,
             fixed_jobs: 0,
             backfill_passes: Arc::default(),
@@ -154,8 +153,6 @@ impl Engine {
             is_strict: true,
             queue_block: None,
             assumes_passes: false,
-            user_usage: BTreeMap::new(),
-            run_users: Users::default(),
             conditions: Conditions::default(),
             loads: NodeLoads::default(),
             quotas: Book::default(),
@@ -272,7 +269,7 @@ impl Engine {
     /// are not told here, such as held ones, are named too, if with nothing: users outside the table of shares divide
     /// their part among those who are named or have jobs here.
     pub fn set_user_usage(&mut self, usage: BTreeMap<Arc<str>, u64>) {
-        self.user_usage = usage;
+        self.sharers.set_usage(usage);
     }
 
     /// Sets the facts that planning by turns with routes needs.
@@ -451,6 +448,7 @@ impl Engine {
             self.machine.take(&job.demand, &slot.placement, Holding::Promise { start: slot.start });
         }
         self.limits.prepare(&job.holder, &job.demand);
+        self.sharers.add_job(&job.holder.user);
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
         self.fixed_jobs += usize::from(demand.fixed.is_some());
@@ -464,6 +462,7 @@ impl Engine {
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
         self.quotas.release(Claim::Promise(id));
+        self.sharers.remove_job(&entry.holder.user);
         let demand = &self.classes.get(entry.class).demand;
         self.jobs_with_components -= usize::from(demand.components.len() > 1);
         self.fixed_jobs -= usize::from(demand.fixed.is_some());
@@ -541,7 +540,7 @@ impl Engine {
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
-        self.run_users.add(&run.holder.user);
+        self.sharers.add_job(&run.holder.user);
         let job = run.job;
         let run = Run { run, assumed_end, usage };
         self.insert_run(run.clone());
@@ -555,7 +554,7 @@ impl Engine {
         self.close_domain(job);
         let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
-        self.run_users.remove(&run.holder.user);
+        self.sharers.remove_job(&run.holder.user);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         if opens {
             self.keep_cores_of_others(&run.placement);
@@ -567,7 +566,7 @@ impl Engine {
     pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Uses) {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
-        self.run_users.add(&run.holder.user);
+        self.sharers.add_job(&run.holder.user);
         self.insert_run(Run { run, assumed_end, usage });
     }
 
@@ -575,7 +574,7 @@ impl Engine {
     pub(crate) fn forget_start(&mut self, job: JobId) {
         if let Some(run) = self.remove_run(job) {
             self.ends.remove(&(run.assumed_end, job));
-            self.run_users.remove(&run.run.holder.user);
+            self.sharers.remove_job(&run.run.holder.user);
         }
     }
 

@@ -94,10 +94,10 @@ mod queue;
 mod resize;
 pub mod routes;
 mod search;
+mod sharers;
 pub mod simulate;
 mod timeline;
 pub mod timetable;
-mod users;
 pub mod verify;
 pub mod whatif;
 

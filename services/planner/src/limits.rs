@@ -170,8 +170,8 @@ impl Limits {
     ) -> Vec<LimitView> {
         let mut applied = Vec::new();
         for (counter, more) in &wanted_in_queues(holder, demand, more, specs).0 {
-            if let Some((most, text)) = limit_of_queue(counter, specs) {
-                let used = self.used(counter).jobs;
+            if let Some(most) = most_in_queue(counter, specs) {
+                let (text, used) = (describe_in_queue(counter, most), self.used(counter).jobs);
                 applied.push(LimitView { text, used, wanted: more.jobs, most });
             }
         }
@@ -193,8 +193,8 @@ impl Limits {
         more: &Usage,
         specs: &BTreeMap<Arc<str>, QueueSpec>,
     ) -> Option<String> {
-        let (most, text) = limit_of_queue(counter, specs)?;
-        (self.used(counter).jobs.saturating_add(more.jobs) > most).then_some(text)
+        let most = most_in_queue(counter, specs)?;
+        (self.used(counter).jobs.saturating_add(more.jobs) > most).then(|| describe_in_queue(counter, most))
     }
 
     fn reached_of_policy(&self, counter: &Counter, more: &Usage) -> Option<String> {
@@ -242,16 +242,23 @@ fn wanted_in_queues(
     wanted
 }
 
-/// The limit of a queue on running jobs, and its text for people.
-fn limit_of_queue(counter: &Counter, specs: &BTreeMap<Arc<str>, QueueSpec>) -> Option<(u64, String)> {
-    let (most, of, queue) = match counter {
-        Counter::Policy(..) => return None,
-        Counter::Queue(queue) => (specs.get(queue)?.max_running_jobs?, String::new(), queue),
-        Counter::UserInQueue(queue, user) => {
-            (specs.get(queue)?.max_running_jobs_per_user?, format!(" of {user}"), queue)
-        }
+/// The limit of a queue on running jobs.
+fn most_in_queue(counter: &Counter, specs: &BTreeMap<Arc<str>, QueueSpec>) -> Option<u64> {
+    let most = match counter {
+        Counter::Policy(..) => None,
+        Counter::Queue(queue) => specs.get(queue)?.max_running_jobs,
+        Counter::UserInQueue(queue, _) => specs.get(queue)?.max_running_jobs_per_user,
     };
-    Some((most.into(), format!("{most} running jobs{of} in queue {queue}")))
+    most.map(u64::from)
+}
+
+/// The same for people.
+fn describe_in_queue(counter: &Counter, most: u64) -> String {
+    match counter {
+        Counter::Policy(..) => String::new(),
+        Counter::Queue(queue) => format!("{most} running jobs in queue {queue}"),
+        Counter::UserInQueue(queue, user) => format!("{most} running jobs of {user} in queue {queue}"),
+    }
 }
 
 /// The amounts that a limit counts: the name, the maximum, the present use, and the additional use.

@@ -10,7 +10,6 @@ use crate::{
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
     pass::is_lack,
     routes::Owner,
-    users::Users,
 };
 use muster_schemas::{
     JobId, Timestamp,
@@ -173,8 +172,11 @@ pub(crate) struct Queue {
     /// turns asks this of all.
     arrivals: Vec<Timestamp>,
     told: Vec<bool>,
-    /// The owners of the jobs.
-    pub users: Users,
+    /// For each place the number of its job's owner, and the owners by number: names are long, and each cycle that shares
+    /// the machine asks for those of many jobs.
+    owners: Vec<u32>,
+    owner_names: Vec<Arc<str>>,
+    owner_numbers: HashMap<Arc<str>, u32>,
     /// The sum of the activation filters of all jobs.
     pub gates: Gates,
     /// The keys of each entry, as many as the longest order has.
@@ -229,7 +231,9 @@ impl Queue {
             known_judgements: Vec::new(),
             arrivals: Vec::new(),
             told: Vec::new(),
-            users: Users::default(),
+            owners: Vec::new(),
+            owner_names: Vec::new(),
+            owner_numbers: HashMap::new(),
             gates: Gates::default(),
             keys: Vec::new(),
             width,
@@ -294,6 +298,16 @@ impl Queue {
     /// When the job at a place arrived.
     pub fn arrival_at(&self, place: Place) -> Timestamp {
         self.arrivals[place as usize]
+    }
+
+    /// The number of the owner of the job at a place.
+    pub fn owner_at(&self, place: Place) -> u32 {
+        self.owners[place as usize]
+    }
+
+    /// The names of owners, by number.
+    pub fn owner_names(&self) -> &[Arc<str>] {
+        &self.owner_names
     }
 
     /// Whether it is known that the job at a place does not fit.
@@ -407,15 +421,16 @@ impl Queue {
             self.known_judgements.push(0);
             self.arrivals.push(Timestamp(0));
             self.told.push(false);
+            self.owners.push(0);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
         self.by_id.insert(entry.id, place);
         self.pending[place as usize] = entry.activation.as_ref().is_some_and(|activation| activation.is_pending);
         self.gates.count(&entry, true);
-        self.users.add(&entry.holder.user);
         self.arrivals[place as usize] = entry.arrival;
         self.told[place as usize] = false;
+        self.owners[place as usize] = self.number_of(&entry.holder.user);
         self.entries[place as usize] = Some(entry);
         self.classes[place as usize] = Some(class);
         self.known_judgements[place as usize] = 0;
@@ -424,13 +439,22 @@ impl Queue {
         place
     }
 
+    fn number_of(&mut self, owner: &Arc<str>) -> u32 {
+        if let Some(number) = self.owner_numbers.get(owner) {
+            return *number;
+        }
+        let number = u32::try_from(self.owner_names.len()).unwrap_or(u32::MAX);
+        self.owner_names.push(owner.clone());
+        self.owner_numbers.insert(owner.clone(), number);
+        number
+    }
+
     /// Removes a job.
     pub fn remove(&mut self, id: JobId) -> Option<Entry> {
         let place = self.by_id.remove(&id)?;
         let entry = self.entries[place as usize].take()?;
         self.classes[place as usize] = None;
         self.gates.count(&entry, false);
-        self.users.remove(&entry.holder.user);
         let block = &mut self.blocks[entry.block as usize];
         match block.fresh.iter().position(|fresh| *fresh == place) {
             Some(at) => {

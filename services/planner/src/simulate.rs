@@ -167,7 +167,7 @@ impl<'w> Clock<'w> {
             self.ends.pop();
             self.engine.end(id_of(at));
             if let Some(used) = &mut self.used {
-                used.ended(at, &self.jobs[at], end, &mut self.engine);
+                used.ended(at, &self.jobs[at], end);
             }
             if let Some(sleepers) = &mut self.sleepers {
                 sleepers.end(id_of(at), end);

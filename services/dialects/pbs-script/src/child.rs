@@ -1,5 +1,6 @@
 //! Processes of programs: bounded, in a group of their own, and gone with it.
 
+use crate::source;
 use nix::{
     errno::Errno,
     sys::{
@@ -52,13 +53,14 @@ impl Process {
     /// Starts a program without a shell, with a clean environment.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// It cannot be started, or this process is root and somebody else can change what it would run.
     pub fn start(
         command: &[String],
         room: Room<'_>,
         (input, output, errors): (Stdio, Stdio, Stdio),
     ) -> Result<Self, String> {
         let Some((program, arguments)) = command.split_first() else { return Err("no command is configured".into()) };
+        source::require_guarded_command(room.folder, command)?;
         let mut starter = Command::new(program);
         starter
             .args(arguments)

@@ -75,6 +75,7 @@ impl External {
         if command.first().is_none_or(String::is_empty) {
             return Err(vec!["there is no command".into()]);
         }
+        source::require_guarded_command(&folder, &command).map_err(|why| vec![why])?;
         let print = print.map(|path| source::below(&folder, &path));
         let printer = Printer::new(print.as_deref(), bounds.print_bytes).map_err(|error| vec![error])?;
         let bounds = bounds.clone();

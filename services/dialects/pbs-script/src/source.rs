@@ -1,5 +1,7 @@
 //! Files with programs.
 
+use muster_names::guarded;
+use nix::unistd::Uid;
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -27,6 +29,33 @@ pub fn read(path: &Path) -> Result<String, String> {
         return Err(told(&format!("it is larger than {LONGEST} bytes")));
     }
     Ok(text)
+}
+
+/// The same of a program that another process runs as the user of this one. Root runs nothing that somebody else can change.
+///
+/// # Errors
+/// As [`read`], or somebody else can change it.
+pub fn read_to_run(path: &Path) -> Result<String, String> {
+    let text = read(path)?;
+    require_guarded(path)?;
+    Ok(text)
+}
+
+/// The same for a command: its folder, and whichever of its words are files there or elsewhere.
+///
+/// # Errors
+/// Somebody else can change one of them.
+pub fn require_guarded_command(folder: &Path, command: &[String]) -> Result<(), String> {
+    let files = command.iter().map(|word| below(folder, Path::new(word))).filter(|path| path.is_file());
+    std::iter::once(folder.to_owned()).chain(files).try_for_each(|path| require_guarded(&path))
+}
+
+fn require_guarded(path: &Path) -> Result<(), String> {
+    if !Uid::effective().is_root() {
+        return Ok(());
+    }
+    let refused = |why| format!("{}: root does not run it: {why}", path.display());
+    guarded(path).map(drop).map_err(refused)
 }
 
 /// The SHA-256 of a text in hexadecimal digits.

@@ -80,7 +80,7 @@ impl Scripts {
     fn read(files: &Files) -> Result<Self, Vec<String>> {
         let mut faults = Vec::new();
         let mut read = |path: &Path| {
-            let text = source::read(&source::below(&files.folder, path));
+            let text = source::read_to_run(&source::below(&files.folder, path));
             text.map_err(|fault| faults.push(fault)).ok()
         };
         let body = read(&files.body);

@@ -2,7 +2,7 @@
 
 use super::usage::Part;
 use muster_schemas::policy::{Limit, LimitPer};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The subject that usage is counted for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,9 @@ pub(super) fn describe(rule: &Limit, name: &str, what: &str, most: u64) -> Strin
     format!("{most} {what}{of}{queue}")
 }
 
+/// The name of all users together.
+static ALL: LazyLock<Arc<str>> = LazyLock::new(|| "".into());
+
 /// The name under which a limit counts a component; `None` if it does not count it.
 pub(super) fn name(rule: &Limit, part: &Part) -> Option<Arc<str>> {
     let queue = &part.demand.queue;
@@ -35,7 +38,7 @@ pub(super) fn name(rule: &Limit, part: &Part) -> Option<Arc<str>> {
         return None;
     }
     let name = match rule.per {
-        LimitPer::All => "".into(),
+        LimitPer::All => ALL.clone(),
         LimitPer::User => part.holder.user.clone(),
         LimitPer::Group => part.holder.group.to_string().into(),
         LimitPer::Account => part.account()?.clone(),

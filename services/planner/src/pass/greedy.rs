@@ -2,6 +2,7 @@
 
 use super::{Cycle, Verdict, components::Ruled, inside::no_room};
 use crate::{
+    class::ClassId,
     domains::domain_of,
     engine::Engine,
     limits::{Usage, queues},
@@ -129,9 +130,11 @@ impl Engine {
     }
 
     pub(super) fn queues_start(&self, place: Place) -> bool {
-        let Some(entry) = self.queue.get(place) else { return false };
-        let demand = &self.classes.get(entry.class).demand;
-        queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
+        self.queue.class_at(place).is_some_and(|class| self.queues_of_class_start(class))
+    }
+
+    pub(super) fn queues_of_class_start(&self, class: ClassId) -> bool {
+        queues(&self.classes.get(class).demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
     }
 
     /// Whether nothing is free for any job.

@@ -22,16 +22,19 @@ use lanes::Lane;
 use muster_schemas::{
     JobId, Timestamp,
     job::WaitReason,
-    policy::{FairShare, OnRefusal, ShareTable, Turns, Visit, routes::JobStanding},
+    policy::{FairShare, OnRefusal, Turns, Visit, routes::JobStanding},
     shares::{Shares, Standing},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
-/// What jobs lack is found out for this many classes in a cycle: each takes a look at all nodes.
-const MOST_SHORTAGES: usize = 32;
+/// To find out what the jobs of a class lack takes a look at all nodes, unless the cores that are free do not suffice. In a
+/// cycle it is found out for one class, and for others while no more than this many nodes are looked at.
+const MOST_LOOKS_AT_NODES: usize = 10_000;
+/// What jobs lack of which only that is known.
+const CORES: &str = "cores";
 /// What the others lack.
 const SOME_RESOURCES: &str = "what it asks for";
 
@@ -51,6 +54,8 @@ struct Visits<'t> {
     shortages: HashMap<ClassId, &'static str>,
     /// The nodes among which the load chooses, if it does.
     balance: Option<Balance>,
+    /// Whether jobs that do not fit, and were told so, have no turns.
+    leaves_out: bool,
 }
 
 impl Engine {
@@ -60,19 +65,8 @@ impl Engine {
         let Some(turns) = policy.turns.as_deref() else { return };
         self.queue.set_hours(turns.is_other(now));
         if self.queue.uses_shares() {
-            let tree = self.share_tree(turns.shares.as_ref()).with_users(self.users_seen());
-            self.queue.share_ranks = ranks(&tree);
+            self.queue.share_ranks = ranks(&self.sharers.tree());
         }
-    }
-
-    fn share_tree(&self, table: Option<&ShareTable>) -> Shares {
-        table.map_or_else(|| Shares::new(0), ShareTable::tree)
-    }
-
-    /// The users who have a job that waits or runs, or were named to have one.
-    fn users_seen(&self) -> BTreeSet<&str> {
-        let used = self.user_usage.keys().map(|user| &**user);
-        self.queue.users.names().chain(self.run_users.names()).chain(used).collect()
     }
 
     /// A cycle by turns.
@@ -84,15 +78,15 @@ impl Engine {
             return self.by_routes(cycle, turns, routes);
         }
         let rules = turns.rules_at(cycle.now);
-        let standing = rules.fair_share.as_ref().filter(|_| !rules.by_arrival).map(|share| {
-            let usage = self.user_usage.iter().map(|(user, usage)| (&**user, *usage));
-            Standing::new(share.compare, &self.share_tree(turns.shares.as_ref()), usage, self.users_seen())
-        });
+        let leaves_out = self.may_leave_out(cycle, turns, rules);
+        let lists = self.jobs_with_turns(cycle, turns, leaves_out);
+        if lists.is_empty() {
+            return;
+        }
+        let (standing, mut lanes) = self.lanes(lists, rules);
         let (starving, seen, shortages) = (None, HashSet::new(), HashMap::new());
         let balance = self.balance(cycle, turns);
-        let mut visits = Visits { turns, starving, seen, standing, shortages, balance };
-        let leaves_out = self.may_leave_out(cycle, turns, rules);
-        let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref(), leaves_out);
+        let mut visits = Visits { turns, starving, seen, standing, shortages, balance, leaves_out };
         self.visit_starving(cycle, &mut visits, &mut lanes);
         match rules.visit {
             Visit::QueuesInTurn => self.visit_in_turn(cycle, &mut visits, &mut lanes),
@@ -116,7 +110,8 @@ impl Engine {
         if cycle.plan.is_cut_short {
             return false;
         }
-        let Some(place) = lane.next(visits.standing.as_ref()) else { return false };
+        let has_turn = |place| !visits.leaves_out || !self.is_known_not_to_fit(place);
+        let Some(place) = lane.next(visits.standing.as_ref(), has_turn) else { return false };
         if !cycle.may_look(place) {
             return false;
         }
@@ -257,16 +252,22 @@ impl Engine {
 
     /// What the jobs of a class lack, if anybody wants to know.
     fn lacks(&self, cycle: &Cycle, visits: &mut Visits, class: ClassId) -> &'static str {
-        let is_full = visits.shortages.len() >= MOST_SHORTAGES;
-        match visits.shortages.get(&class) {
-            Some(lacks) => lacks,
-            None if is_full || !self.tells_reasons => SOME_RESOURCES,
-            None => {
-                let lacks = self.shortage(&self.classes.get(class).demand, cycle.now);
-                visits.shortages.insert(class, lacks);
-                lacks
-            }
+        if !self.tells_reasons {
+            return SOME_RESOURCES;
         }
+        if let Some(lacks) = visits.shortages.get(&class) {
+            return lacks;
+        }
+        if !cycle.index.may_fit(self.classes.get(class)) {
+            return CORES;
+        }
+        let looks = (visits.shortages.len() + 1) * self.machine.nodes().len();
+        if !visits.shortages.is_empty() && looks > MOST_LOOKS_AT_NODES {
+            return SOME_RESOURCES;
+        }
+        let lacks = self.shortage(&self.classes.get(class).demand, cycle.now);
+        visits.shortages.insert(class, lacks);
+        lacks
     }
 
     /// What a started job asks for counts for its owner during the rest of the cycle.

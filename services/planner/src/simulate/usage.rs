@@ -1,7 +1,7 @@
 //! What the users of a trace have used, as a policy with shares counts it (PBS-FS-05, PBS-FS-08).
 
 use super::{SimulatedJob, time_of};
-use crate::engine::Engine;
+use crate::{engine::Engine, sharers::Sharers};
 use muster_domain::planning::ShareUse;
 use muster_schemas::policy::{Charge, Policy, UsageRule};
 use std::{
@@ -14,7 +14,7 @@ use std::{
 /// count as busy from start to end.
 pub(super) struct UserUse {
     rule: UsageRule,
-    /// That of runs that have ended; between two instants its users are in the engine, unless runs count as well.
+    /// That of runs that have ended.
     ended: ShareUse,
     /// The runs that count before their end.
     running: Running,
@@ -78,23 +78,16 @@ impl Running {
     }
 
     /// Brings what users have used up to a moment: only that of users with runs, and of those whose runs have ended.
-    fn tell(&mut self, now: i64, ended: &ShareUse, told: &mut BTreeMap<Arc<str>, u64>) {
+    fn tell(&mut self, now: i64, ended: &ShareUse, told: &mut Sharers) {
         if mem::take(&mut self.is_halved) {
-            told.clone_from(&ended.users);
+            told.set_usage(ended.users.clone());
         }
         for user in mem::take(&mut self.changed) {
-            put(told, &user, ended.users.get(&user).copied());
+            told.set_usage_of(&user, ended.users.get(&user).copied());
         }
         for (user, sum) in &self.sums {
-            put(told, user, ended.with(user, sum.core_seconds(now)));
+            told.set_usage_of(user, ended.with(user, sum.core_seconds(now)));
         }
-    }
-}
-
-fn put(told: &mut BTreeMap<Arc<str>, u64>, user: &Arc<str>, used: Option<u64>) {
-    match used {
-        Some(used) => drop(told.insert(user.clone(), used)),
-        None => drop(told.remove(user)),
     }
 }
 
@@ -112,46 +105,22 @@ impl UserUse {
     }
 
     /// A run ends: its owner is charged for all of it.
-    pub fn ended(&mut self, at: usize, job: &SimulatedJob, end: i64, engine: &mut Engine) {
-        let half_life = self.rule.half_life_seconds;
-        let charge = |used: &mut ShareUse| {
-            let is_halved = used.decay(half_life, time_of(end));
-            used.charge(&job.holder.user, core_seconds(job, job.runtime_seconds));
-            is_halved
-        };
+    pub fn ended(&mut self, at: usize, job: &SimulatedJob, end: i64) {
+        let user = &job.holder.user;
+        self.running.is_halved |= self.ended.decay(self.rule.half_life_seconds, time_of(end));
+        self.ended.charge(user, core_seconds(job, job.runtime_seconds));
         match self.rule.charge {
-            Charge::CoreSeconds => {
-                self.running.end(at, job, end - job.runtime_seconds);
-                self.running.is_halved |= charge(&mut self.ended);
-            }
-            Charge::CpuSeconds => {
-                within(&mut self.ended, engine, charge);
-            }
+            Charge::CoreSeconds => self.running.end(at, job, end - job.runtime_seconds),
+            Charge::CpuSeconds => self.running.changed.push(user.clone()),
         }
     }
 
     /// Has the engine know what users have used until a moment.
     pub fn tell(&mut self, now: i64, jobs: &[SimulatedJob], engine: &mut Engine) {
-        let half_life = self.rule.half_life_seconds;
-        match self.rule.charge {
-            Charge::CoreSeconds => {
-                self.running.begin_due(now, jobs);
-                self.running.is_halved |= self.ended.decay(half_life, time_of(now));
-                self.running.tell(now, &self.ended, &mut engine.user_usage);
-            }
-            Charge::CpuSeconds => {
-                within(&mut self.ended, engine, |used| used.decay(half_life, time_of(now)));
-            }
-        }
+        self.running.begin_due(now, jobs);
+        self.running.is_halved |= self.ended.decay(self.rule.half_life_seconds, time_of(now));
+        self.running.tell(now, &self.ended, &mut engine.sharers);
     }
-}
-
-/// Changes the use that the engine has, without a copy of it.
-fn within<T>(used: &mut ShareUse, engine: &mut Engine, change: impl FnOnce(&mut ShareUse) -> T) -> T {
-    used.users = mem::take(&mut engine.user_usage);
-    let done = change(used);
-    engine.user_usage = mem::take(&mut used.users);
-    done
 }
 
 fn core_seconds(job: &SimulatedJob, seconds: i64) -> u64 {
@@ -200,7 +169,7 @@ mod tests {
                 if has_ended.insert(at) {
                     ended.decay(HALF_LIFE, time_of(end));
                     ended.charge(&jobs[at].holder.user, core_seconds(&jobs[at], jobs[at].runtime_seconds));
-                    told.ended(at, &jobs[at], end, &mut engine);
+                    told.ended(at, &jobs[at], end);
                 }
             }
             told.tell(now, &jobs, &mut engine);
@@ -209,7 +178,7 @@ mod tests {
             for (at, job) in jobs.iter().enumerate().filter(|(at, _)| starts[*at] < now && !has_ended.contains(at)) {
                 expected.charge(&job.holder.user, core_seconds(job, now - begins[at]));
             }
-            assert_eq!(engine.user_usage, expected.users, "second {now}");
+            assert_eq!(engine.sharers.usage(), &expected.users, "second {now}");
             most = most.max(expected.users.len());
             starts
                 .iter()
@@ -217,6 +186,6 @@ mod tests {
                 .filter(|(_, start)| **start == now)
                 .for_each(|(at, _)| told.started(at, begins[at]));
         }
-        assert_eq!((has_ended.len(), most, engine.user_usage.len()), (60, 7, 0));
+        assert_eq!((has_ended.len(), most, engine.sharers.usage().len()), (60, 7, 0));
     }
 }

@@ -10,10 +10,9 @@ use nix::{
     unistd::{Pid, Uid},
 };
 use std::{
-    fs,
     io::Read as _,
-    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
-    path::{Path, PathBuf, absolute},
+    os::unix::process::CommandExt as _,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
@@ -29,10 +28,6 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// The account that programs run as if the site has named none, or root.
 pub(super) const NOBODY: &str = "nobody";
-/// The bits of a mode that let others than the owner write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// The bit of a folder in which nobody removes what belongs to somebody else.
-const STICKY: u32 = 0o1000;
 
 /// Whom a program runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,29 +54,6 @@ pub(super) fn account(name: &str) -> Result<Option<Account>, String> {
         account => account,
     };
     if account.uid == 0 { Err(format!("account `{NOBODY}` is root")) } else { Ok(Some(account)) }
-}
-
-/// The real path of a file that nobody but root and the user of this process can change or exchange.
-///
-/// # Errors
-/// What somebody else can change.
-pub(super) fn owned(file: &Path) -> Result<PathBuf, String> {
-    let unseen = |path: &Path, error| format!("{} cannot be looked at: {error}", path.display());
-    let named = absolute(file).map_err(|error| unseen(file, error))?;
-    let real = named.canonicalize().map_err(|error| unseen(file, error))?;
-    let trusted = [0, Uid::effective().as_raw()];
-    for path in named.ancestors().chain(real.ancestors()) {
-        // Who owns a link can exchange it; its mode says nothing.
-        let known = fs::symlink_metadata(path).map_err(|error| unseen(path, error))?;
-        if !trusted.contains(&known.uid()) {
-            return Err(format!("{} belongs to user number {}, not to root", path.display(), known.uid()));
-        }
-        let is_sticky = known.is_dir() && known.mode() & STICKY != 0;
-        if known.mode() & WRITABLE_BY_OTHERS != 0 && !is_sticky && !known.is_symlink() {
-            return Err(format!("others than the owner of {} can write there", path.display()));
-        }
-    }
-    Ok(real)
 }
 
 /// What a program prints, if it ends in time with status 0. It runs as the account without other groups, or as the user of this
@@ -155,6 +127,7 @@ fn is_over(child: Pid, deadline: Instant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{fs, path::PathBuf};
 
     fn executable(folder: &Path, script: &str) -> PathBuf {
         let file = folder.join("outages");
@@ -201,30 +174,5 @@ mod tests {
             User::named("daemon").map(|user| Account { uid: user.uid, gid: user.gid })
         );
         assert_eq!(account("no such account").unwrap_err(), "account `no such account` does not exist");
-    }
-
-    /// PBS-P-14: a file that others can change or exchange is none to follow.
-    #[test]
-    fn files_that_others_can_change_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let real = folder.path().canonicalize().unwrap();
-        let file = executable(&real, "true");
-        assert_eq!(owned(&file), Ok(file.clone()));
-        let link = real.join("link");
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(owned(&link), Ok(file.clone()));
-        for (path, mode) in [(&file, 0o775), (&file, 0o757), (&real, 0o777)] {
-            set_mode(path, mode);
-            let refused = format!("others than the owner of {} can write there", path.display());
-            assert_eq!(owned(&file), Err(refused.clone()));
-            assert_eq!(owned(&link), Err(refused));
-            set_mode(path, 0o755);
-        }
-        assert!(owned(&real.join("none")).unwrap_err().contains("cannot be looked at"));
-        if Uid::effective().is_root() {
-            std::os::unix::fs::chown(&real, Some(1), None).unwrap();
-            let refused = format!("{} belongs to user number 1, not to root", real.display());
-            assert_eq!(owned(&file), Err(refused));
-        }
     }
 }

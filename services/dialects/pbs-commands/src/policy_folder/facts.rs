@@ -118,8 +118,8 @@ impl Facts {
 
     /// What the program says of a name. It is not started if others than root can change it, or what names it.
     fn outages_of(&self, command: &str, name: &str) -> Result<Outages, String> {
-        bounded::owned(&self.config_file)?;
-        let program = bounded::owned(Path::new(command))?;
+        muster_names::guarded(&self.config_file)?;
+        let program = muster_names::guarded(Path::new(command))?;
         let answer = bounded::output(&program, name, bounded::account(&self.account)?, PROGRAM_LIMIT)?;
         outages::read(&answer).map_err(|mistakes| mistakes.first().map(Finding::located).unwrap_or_default())
     }

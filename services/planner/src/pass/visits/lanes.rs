@@ -1,7 +1,7 @@
 //! The jobs that have turns in a cycle, by queue or all together.
 
 use super::{Cycle, Refusal};
-use crate::{engine::Engine, model::lead_queue, queue::Place};
+use crate::{class::ClassId, engine::Engine, model::lead_queue, queue::Place};
 use muster_schemas::{
     policy::{OnRefusal, TurnRules, Turns, Visit},
     shares::{Standing, Waiting},
@@ -22,26 +22,27 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Takes the job with the next turn.
-    pub fn next(&mut self, standing: Option<&Standing>) -> Option<Place> {
-        loop {
-            let at = match (&mut self.waiting, standing) {
-                (Some(waiting), Some(standing)) => waiting.next(standing)?,
-                _ => {
-                    self.next += 1;
-                    self.next - 1
-                }
-            };
-            if let Some(place) = self.places.get_mut(at)?.take() {
-                return Some(place);
+    /// Takes the job with the next turn. Those that are not wanted are dropped on the way.
+    pub fn next(&mut self, standing: Option<&Standing>, mut is_wanted: impl FnMut(Place) -> bool) -> Option<Place> {
+        let Self { places, next, waiting } = self;
+        let mut is_open = |place: &Option<Place>| place.is_some_and(&mut is_wanted);
+        let at = match (waiting, standing) {
+            (Some(waiting), Some(standing)) => {
+                waiting.next_of(standing, |at| places.get(at).is_some_and(&mut is_open))?
             }
-        }
+            _ => {
+                let at = *next + places.get(*next..)?.iter().position(is_open)?;
+                *next = at + 1;
+                at
+            }
+        };
+        places.get_mut(at)?.take()
     }
 
     /// Takes those of the remaining jobs that a condition holds for, in the order of their turns.
     pub fn take_rest(&mut self, standing: Option<&Standing>, is_wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         if self.waiting.is_some() && self.places().all(&is_wanted) {
-            return std::iter::from_fn(|| self.next(standing)).collect();
+            return std::iter::from_fn(|| self.next(standing, |_| true)).collect();
         }
         let rest = self.places.iter_mut().filter(|place| place.is_some_and(&is_wanted));
         rest.filter_map(Option::take).collect()
@@ -53,13 +54,22 @@ impl Lane {
     }
 }
 
+/// What its class tells of a job that may have a turn in a cycle.
+#[derive(Clone)]
+struct Admission {
+    may_fit: bool,
+    /// Why its queue has no turns.
+    refusal: Option<Refusal>,
+    lane: usize,
+}
+
 impl Engine {
     /// Whether jobs that do not fit, and were told so, can be left out: their refusal changes nothing for others, and what
     /// they were told is still true. It would change something if it used up the turn of a queue, or held up others.
     pub(super) fn may_leave_out(&self, cycle: &Cycle, turns: &Turns, rules: &TurnRules) -> bool {
         let is_harmless = rules.on_refusal == OnRefusal::Nothing && rules.visit != Visit::QueuesInTurn;
-        // Jobs with filters may have resources that are kept for them.
-        let is_plain = cycle.trace.is_none() && self.queue.gates.jobs == 0;
+        // Jobs with filters may have resources that are kept for them, and of jobs whose files are copied ahead all are listed.
+        let is_plain = cycle.trace.is_none() && self.queue.gates.jobs == 0 && turns.staged_ahead == 0;
         is_harmless && is_plain && !self.has_starving(cycle, turns, rules)
     }
 
@@ -74,56 +84,75 @@ impl Engine {
         self.queue.blocks().into_iter().flat_map(|block| self.queue.sorted(block)).any(is_starving)
     }
 
+    /// Whether the job at a place was found not to fit in this pass, and was told so. One that may yet start in more groups of
+    /// nodes has its turn.
+    pub(super) fn is_known_not_to_fit(&self, place: Place) -> bool {
+        let has_failed =
+            |class| self.classes.has_failed(class, self.passes) && self.classes.get(class).patience.is_none();
+        self.queue.class_at(place).is_some_and(has_failed) && (!self.tells_reasons || self.queue.is_told(place))
+    }
+
     /// The jobs that have turns in this cycle, queue by queue in their order, or all together. The others are told why
     /// not. With `leaves_out`, those are not there that cannot fit and were told so.
-    pub(super) fn lanes(
-        &self,
-        cycle: &mut Cycle,
-        turns: &Turns,
-        standing: Option<&Standing>,
-        leaves_out: bool,
-    ) -> Vec<Lane> {
-        let mut fits: Vec<Option<bool>> = vec![None; if leaves_out { self.classes.most() } else { 0 }];
+    pub(super) fn jobs_with_turns(&self, cycle: &mut Cycle, turns: &Turns, leaves_out: bool) -> Vec<Vec<Place>> {
         let rules = turns.rules_at(cycle.now);
         let shut: BTreeMap<Arc<str>, Refusal> = self.shut_queues(cycle, turns);
         let numbers = self.queue_numbers(turns, rules);
         let is_pool = rules.visit == Visit::Pool;
         let mut lanes: Vec<Vec<Place>> = vec![Vec::new(); if is_pool { 1 } else { numbers.len() + 1 }];
+        let admission = |cycle: &Cycle, class: ClassId| {
+            let queue = lead_queue(&self.classes.get(class).demand);
+            let is_stopped = || !self.queues_of_class_start(class);
+            Admission {
+                may_fit: !leaves_out || cycle.index.may_fit(self.classes.get(class)),
+                refusal: shut.get(queue).cloned().or_else(|| is_stopped().then_some(Refusal::QueueStopped)),
+                lane: if is_pool { 0 } else { numbers.get(queue).copied().unwrap_or(numbers.len()) },
+            }
+        };
+        // Entries are large, and there are many: nearly always the class tells enough.
+        let mut admissions: Vec<Option<Admission>> = vec![None; self.classes.most()];
+        let asks_each = self.queue.gates.jobs > 0 || !cycle.left_out.is_empty();
         for block in self.queue.blocks() {
             for place in self.queue.sorted(block) {
-                if leaves_out && (!self.tells_reasons || self.queue.is_told(*place)) {
-                    let Some(class) = self.queue.class_at(*place) else { continue };
-                    let may_fit = || cycle.index.may_fit(self.classes.get(class));
-                    if !*fits[class as usize].get_or_insert_with(may_fit) {
-                        continue;
-                    }
-                }
-                let Some(entry) = self.queue.get(*place) else { continue };
-                if self.is_asked(*place) || cycle.left_out.contains(&entry.id) || self.is_shut(cycle, entry) {
+                let Some(class) = self.queue.class_at(*place) else { continue };
+                let admission = admissions[class as usize].get_or_insert_with(|| admission(cycle, class));
+                if !admission.may_fit && (!self.tells_reasons || self.queue.is_told(*place)) {
                     continue;
                 }
-                let queue = lead_queue(&self.classes.get(entry.class).demand);
-                let refusal = shut.get(queue);
-                let is_stopped = || !self.queues_start(*place);
-                if let Some(refusal) = refusal.cloned().or_else(|| is_stopped().then_some(Refusal::QueueStopped)) {
-                    self.refuse(cycle, *place, refusal);
+                if asks_each && self.is_passed_over(cycle, *place) {
                     continue;
                 }
-                let lane = if is_pool { 0 } else { numbers.get(queue).copied().unwrap_or(numbers.len()) };
-                lanes[lane].push(*place);
+                match &admission.refusal {
+                    Some(refusal) => self.refuse(cycle, *place, refusal.clone()),
+                    None => lanes[admission.lane].push(*place),
+                }
             }
         }
-        let lanes = lanes.into_iter().filter(|places| !places.is_empty());
-        lanes.map(|places| self.lane(places, rules, standing)).collect()
+        lanes.retain(|places| !places.is_empty());
+        if rules.by_arrival {
+            for places in &mut lanes {
+                places.sort_by_key(|place| self.queue.get(*place).map(|entry| (entry.arrival, entry.id)));
+            }
+        }
+        lanes
     }
 
-    fn lane(&self, mut places: Vec<Place>, rules: &TurnRules, standing: Option<&Standing>) -> Lane {
-        if rules.by_arrival {
-            places.sort_by_key(|place| self.queue.get(*place).map(|entry| (entry.arrival, entry.id)));
-        }
-        let owner = |place: &Place| self.queue.get(*place).map_or("", |entry| &*entry.holder.user);
-        let waiting = standing.map(|standing| Waiting::new(standing, places.iter().map(owner)));
-        Lane { places: places.into_iter().map(Some).collect(), next: 0, waiting }
+    /// Whether a job has no turn in this cycle, whatever its queue does: the cycle leaves it out, or filters are asked.
+    fn is_passed_over(&self, cycle: &Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return true };
+        self.is_asked(place) || cycle.left_out.contains(&entry.id) || self.is_shut(cycle, entry)
+    }
+
+    /// The lanes of these jobs, and how their owners stand if shares choose the next job.
+    pub(super) fn lanes(&mut self, lists: Vec<Vec<Place>>, rules: &TurnRules) -> (Option<Standing>, Vec<Lane>) {
+        let lane =
+            |places: Vec<Place>, waiting| Lane { places: places.into_iter().map(Some).collect(), next: 0, waiting };
+        let Some(share) = rules.fair_share.as_ref().filter(|_| !rules.by_arrival) else {
+            return (None, lists.into_iter().map(|places| lane(places, None)).collect());
+        };
+        let (standing, waiting) = self.sharers.standing(share.compare, &lists, &self.queue);
+        let lanes = lists.into_iter().zip(waiting).map(|(places, waiting)| lane(places, Some(waiting)));
+        (Some(standing), lanes.collect())
     }
 
     /// The position of each queue in the order of turns.

@@ -71,7 +71,7 @@ impl Engine {
     /// The jobs that have turns: those of the list, under an empty name, and those of each queue planned in place.
     fn lists<'t>(&mut self, cycle: &mut Cycle, turns: &'t Turns, routes: &'t Routes) -> BTreeMap<&'t str, Vec<Place>> {
         let mut lists: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
-        let all: Vec<Place> = self.lanes(cycle, turns, None, false).iter().flat_map(super::Lane::places).collect();
+        let all: Vec<Place> = self.jobs_with_turns(cycle, turns, false).concat();
         for place in all {
             let Some(class) = self.queue.class_at(place) else { continue };
             let demand = self.classes.get(class).demand.clone();
