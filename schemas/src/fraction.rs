@@ -80,7 +80,12 @@ fn small_product(one: &Natural, two: &Natural, three: u64) -> Option<u128> {
         [digit] => Some(u128::from(digit)),
         _ => None,
     };
-    (small(one)? * small(two)?).checked_mul(u128::from(three))
+    let product = small(one)? * small(two)?;
+    match u64::try_from(product) {
+        // Cannot overflow, and is much faster.
+        Ok(product) => Some(u128::from(product) * u128::from(three)),
+        Err(_) => product.checked_mul(u128::from(three)),
+    }
 }
 
 /// The lower 64 bits.

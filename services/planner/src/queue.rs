@@ -54,6 +54,14 @@ pub(crate) struct Entry {
     block: u32,
 }
 
+/// What a cycle asks of nearly every job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Brief {
+    pub class: ClassId,
+    /// Whether it is known that the job does not fit.
+    pub is_told: bool,
+}
+
 /// The sum of the activation filters of all waiting jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates {
@@ -162,16 +170,14 @@ pub(crate) struct Queue {
     /// What owners have used, for orders that ask for it by name.
     pub owner_use: BTreeMap<Owner, u64>,
     entries: Vec<Option<Entry>>,
-    /// The class of each entry, which is used far more often than the rest.
-    classes: Vec<Option<ClassId>>,
+    /// What is used of each entry far more often than the rest.
+    briefs: Vec<Option<Brief>>,
     /// Whether the filters of each entry are being asked; used as often.
     pending: Vec<bool>,
     /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
     known_judgements: Vec<u64>,
-    /// For each place when its job arrived, and whether it is known that it does not fit: entries are large, and a cycle by
-    /// turns asks this of all.
+    /// For each place when its job arrived: entries are large, and a cycle by turns may ask this of all.
     arrivals: Vec<Timestamp>,
-    told: Vec<bool>,
     /// For each place the number of its job's owner, and the owners by number: names are long, and each cycle that shares
     /// the machine asks for those of many jobs.
     owners: Vec<u32>,
@@ -226,11 +232,10 @@ impl Queue {
             window_use: BTreeMap::new(),
             owner_use: BTreeMap::new(),
             entries: Vec::new(),
-            classes: Vec::new(),
+            briefs: Vec::new(),
             pending: Vec::new(),
             known_judgements: Vec::new(),
             arrivals: Vec::new(),
-            told: Vec::new(),
             owners: Vec::new(),
             owner_names: Vec::new(),
             owner_numbers: HashMap::new(),
@@ -292,7 +297,12 @@ impl Queue {
 
     /// The class of the job at a place, if there is one.
     pub fn class_at(&self, place: Place) -> Option<ClassId> {
-        self.classes[place as usize]
+        self.brief(place).map(|brief| brief.class)
+    }
+
+    /// What is used most often of the job at a place, if there is one.
+    pub fn brief(&self, place: Place) -> Option<Brief> {
+        self.briefs[place as usize]
     }
 
     /// When the job at a place arrived.
@@ -308,11 +318,6 @@ impl Queue {
     /// The names of owners, by number.
     pub fn owner_names(&self) -> &[Arc<str>] {
         &self.owner_names
-    }
-
-    /// Whether it is known that the job at a place does not fit.
-    pub fn is_told(&self, place: Place) -> bool {
-        self.told[place as usize]
     }
 
     /// Whether the filters of the job at a place are being asked.
@@ -340,13 +345,15 @@ impl Queue {
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
         self.known_judgements.fill(0);
-        self.told.fill(false);
+        self.briefs.iter_mut().flatten().for_each(|brief| brief.is_told = false);
     }
 
     /// Sets why a job waits, as far as that is known.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         let Some(place) = self.place_of(id) else { return };
-        self.told[place as usize] = reason.as_deref().is_some_and(is_lack);
+        if let Some(brief) = &mut self.briefs[place as usize] {
+            brief.is_told = reason.as_deref().is_some_and(is_lack);
+        }
         if let Some(entry) = self.get_mut(place) {
             entry.patient_until = match reason.as_deref() {
                 Some(WaitReason::FewGroups { until }) => Some(*until),
@@ -360,8 +367,8 @@ impl Queue {
     /// The places of jobs that can never be served and have not been told so, in no particular order.
     pub fn unaware(&mut self, classes: &Classes) -> Vec<Place> {
         let mut unaware = Vec::new();
-        for at in 0..self.classes.len() {
-            let Some(class) = self.classes[at].map(|class| classes.get(class)) else { continue };
+        for at in 0..self.briefs.len() {
+            let Some(class) = self.briefs[at].map(|brief| classes.get(brief.class)) else { continue };
             let Some(reason) = &class.hopeless else { continue };
             let place = at as Place;
             if !self.knows(place, class.judgement, reason) {
@@ -416,11 +423,10 @@ impl Queue {
         };
         let place = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
-            self.classes.push(None);
+            self.briefs.push(None);
             self.pending.push(false);
             self.known_judgements.push(0);
             self.arrivals.push(Timestamp(0));
-            self.told.push(false);
             self.owners.push(0);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
@@ -429,10 +435,9 @@ impl Queue {
         self.pending[place as usize] = entry.activation.as_ref().is_some_and(|activation| activation.is_pending);
         self.gates.count(&entry, true);
         self.arrivals[place as usize] = entry.arrival;
-        self.told[place as usize] = false;
         self.owners[place as usize] = self.number_of(&entry.holder.user);
         self.entries[place as usize] = Some(entry);
-        self.classes[place as usize] = Some(class);
+        self.briefs[place as usize] = Some(Brief { class, is_told: false });
         self.known_judgements[place as usize] = 0;
         self.compute_keys(place, facts, queues, Timestamp(0));
         self.blocks[block as usize].fresh.push(place);
@@ -453,7 +458,7 @@ impl Queue {
     pub fn remove(&mut self, id: JobId) -> Option<Entry> {
         let place = self.by_id.remove(&id)?;
         let entry = self.entries[place as usize].take()?;
-        self.classes[place as usize] = None;
+        self.briefs[place as usize] = None;
         self.gates.count(&entry, false);
         let block = &mut self.blocks[entry.block as usize];
         match block.fresh.iter().position(|fresh| *fresh == place) {

@@ -22,8 +22,8 @@ use muster_schemas::{
     job::{Holds, JobState},
     resources::IndexSet,
     views::{
-        CopyAheadRequest, EndRequest, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord, ReleaseRequest,
-        RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
+        CopyAheadRequest, EndRequest, ErrorCode, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord,
+        ReleaseRequest, RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
     },
 };
 
@@ -163,9 +163,29 @@ fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
     each(site, tool, &jobs, |site, id, jobs| {
         let gives_up = wanted.force && is_left_by_nodes(site, id).map_err(|error| failure(id, &error))?;
         let ending = if gives_up { JobEnding { gives_up, ..JobEnding::default() } } else { ending.clone() };
-        let done = site.client.end_jobs(CommandId::new_now(), &EndRequest { jobs, ending });
-        done.map(drop).map_err(|error| failure(id, &error))
+        end(site, id, jobs, &ending).map_err(|error| failure(id, &error))
     })
+}
+
+/// Ends a job. Tasks of a range that are over keep nobody from ending the others.
+fn end(site: &mut Site, id: &PbsJobId, jobs: JobSelection, ending: &JobEnding) -> Result<(), ClientError> {
+    let mut ask = |jobs| {
+        let request = EndRequest { jobs, ending: ending.clone() };
+        site.client.end_jobs(CommandId::new_now(), &request).map(drop)
+    };
+    match ask(jobs) {
+        Err(error) if matches!(id.part, Part::Tasks(_)) && error.code() == Some(ErrorCode::Conflict) => {
+            let each: Vec<_> = id.jobs().map(|task| ask(JobSelection::Ids(vec![task]))).collect();
+            let is_other = |done: &Result<(), ClientError>| {
+                done.as_ref().is_err_and(|error| error.code() != Some(ErrorCode::Conflict))
+            };
+            match each.iter().any(Result::is_ok) && !each.iter().any(is_other) {
+                true => Ok(()),
+                false => Err(each.into_iter().find(is_other).and_then(Result::err).unwrap_or(error)),
+            }
+        }
+        done => done,
+    }
 }
 
 /// Whether a job is being ended already, and one of its nodes does not report. Such a job is over without its nodes if it is

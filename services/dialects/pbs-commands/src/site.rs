@@ -7,6 +7,8 @@ use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_names::User;
 use muster_pbs::{
     NAME,
+    attributes::names,
+    depend,
     flavour::Flavour,
     job_id::{Part, PbsJobId},
     qmgr::{DEFAULTS, limits_of, schedule_iteration},
@@ -84,8 +86,11 @@ impl Site {
         Ok(site)
     }
 
-    /// The site's rules for a submission. Only a request for `nodes` can name nodes, so others do not ask for all of them.
+    /// The site's rules for a submission, whose dependencies name only jobs of this server. Only a request for `nodes` can
+    /// name nodes, so others do not ask for all of them.
     pub fn rules(&mut self, settings: &Settings) -> Result<Rules, Failure> {
+        let dependencies = settings.given.get(names::DEPEND).map_or("", String::as_str);
+        depend::named(dependencies).try_for_each(|id| self.require_own(&id))?;
         let node_names = match settings.resources.iter().any(|request| request.name == "nodes") {
             true => Some(self.client.nodes(Moment::Now)?.nodes.into_iter().map(|node| node.spec.name).collect()),
             false => None,

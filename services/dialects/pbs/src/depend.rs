@@ -39,6 +39,11 @@ pub fn parse(text: &str) -> Result<Dependencies, Refusal> {
     Ok(Dependencies { all_of })
 }
 
+/// The jobs that the value of `depend` names, each as it is written there.
+pub fn named(text: &str) -> impl Iterator<Item = PbsJobId> + '_ {
+    text.split(',').flat_map(|clause| clause.split(':').skip(1)).filter_map(|id| id.trim().parse().ok())
+}
+
 fn conditions(word: &str, jobs: &str) -> Result<Vec<Dependency>, Refusal> {
     if word == "on" {
         let count = decimal::<u32>(jobs).filter(|count| *count > 0);

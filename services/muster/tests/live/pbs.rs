@@ -77,6 +77,8 @@ fn names_that_are_not_there_are_told() {
         ("qmove short@elsewhere 1", 153, "qmove: Unknown Host elsewhere"),
         ("qstat nowhere", 170, "qstat: Unknown queue nowhere"),
         ("qdel 1 --help", 2, "--help"),
+        ("qsub -W depend=afterok:1.elsewhere -- /bin/true", 153, "qsub: Unknown Host elsewhere"),
+        ("qalter -W depend=afterok:1.elsewhere 1", 153, "qalter: Unknown Host elsewhere"),
     ] {
         let (failed, stderr) = site.fails(line);
         assert_eq!(failed, status, "{line}: {stderr}");
@@ -85,6 +87,11 @@ fn names_that_are_not_there_are_told() {
     assert!(site.ok("qdel --help 1").starts_with("qdel: "));
     assert_eq!(site.ok("qstat short"), "", "it is there, and empty");
     assert!(site.ok("qstat -f 1").contains("queue = workq"));
+    assert_eq!(
+        site.ok("qsub -W depend=afterany:1.alpha.example.org -- /bin/true"),
+        "2.alpha\n",
+        "it may be named in full"
+    );
 }
 
 /// `qstat` lists jobs in their states; those that are over only if it is asked for them.
@@ -241,6 +248,13 @@ fn arrays_run_with_their_index() {
     for index in 1..=3 {
         assert_eq!(site.system.read(&format!("many.o1.{index}")), format!("{index} 1[{index}].alpha\n"));
     }
+    // Of a range those are deleted that are not over; if all are, that is told.
+    assert_eq!(site.ok("qsub -J 1-3 -- /bin/sh -c '[ $PBS_ARRAY_INDEX = 2 ] || sleep 600'"), "5[].alpha\n");
+    site.system.wait_until("one is over", || site.run("qstat '5[2]'").status == 35);
+    site.ok("qdel '5[1-3]'");
+    site.system.wait_until("all are over", || site.run("qstat '5[]'").status == 35);
+    let (status, error) = site.fails("qdel '5[1-3]'");
+    assert!(status == 168 && error.contains("Request invalid for state of job 5[1-3].alpha"), "{error}");
 }
 
 /// What is not understood is refused by name, and nothing is submitted.
@@ -362,9 +376,11 @@ fn output_files_change_as_long_as_a_job_waits() {
     site.ok("qalter -o first.txt -m e 1 && qalter -o 'second file.txt' -j oe -M nobody@example.org 1");
     let full = site.ok("qstat -f -w 1");
     let path = site.system.path("second file.txt").display().to_string();
-    for line in ["Join_Path = oe", "Mail_Points = e", "Mail_Users = nobody@example.org"] {
+    for line in ["Join_Path = oe", "Mail_Points = e", "Mail_Users = nobody@example.org", "Rerunable = True"] {
         assert!(full.lines().any(|known| known.trim() == line), "{line}: {full}");
     }
+    site.ok("qalter -r n 1");
+    assert!(site.ok("qstat -f 1").contains("Rerunable = False") && site.fails("qrerun 1").1.contains("not rerunable"));
     let output = full.lines().find_map(|line| line.trim().strip_prefix("Output_Path = ")).unwrap_or_default();
     assert!(output.ends_with(&path), "{output}");
     site.ok("qalter -m n 1 && qrls 1");

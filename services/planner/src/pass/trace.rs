@@ -5,11 +5,14 @@ use muster_schemas::{JobId, Timestamp, job::WaitReason, policy::LimitPer};
 /// What a job lacks that waits for a time.
 const TIME: &str = "time";
 const QUEUE_TIME: &str = "a time of its queue";
+/// What a job waits for whose queue the policy leaves out.
+const POLICY: &str = "a policy that plans its queue";
 
 /// Whether a reason says that the job does not fit now. It stays true as long as the job does not fit, whatever else
 /// refuses it meanwhile.
 pub(crate) fn is_lack(reason: &WaitReason) -> bool {
-    matches!(reason, WaitReason::Resources(lacks) if !lacks.starts_with(TIME) && !lacks.starts_with(QUEUE_TIME))
+    let is_of_time_or_policy = |lacks: &str| [TIME, QUEUE_TIME, POLICY].iter().any(|other| lacks.starts_with(other));
+    matches!(reason, WaitReason::Resources(lacks) if !is_of_time_or_policy(lacks))
 }
 
 /// A job, and what became of it in a cycle.
@@ -107,7 +110,8 @@ impl Refusal {
     /// The reason as the history has it.
     pub(super) fn reason(&self) -> WaitReason {
         match self {
-            Self::QueueStopped | Self::QueueIgnored => WaitReason::QueueStopped,
+            Self::QueueStopped => WaitReason::QueueStopped,
+            Self::QueueIgnored => WaitReason::Resources(POLICY.into()),
             Self::OtherQueuesTime { until: Some(until) } => {
                 WaitReason::Resources(format!("{QUEUE_TIME}: other queues are served until {until}"))
             }

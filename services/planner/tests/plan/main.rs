@@ -4,6 +4,7 @@ mod accounts;
 mod fixed;
 mod forecast;
 mod layout;
+mod left_out;
 mod limit;
 mod ordering;
 mod placement;

@@ -76,6 +76,18 @@ fn a_refused_job_blocks_those_behind_it() {
     assert_eq!(world.settle(), [waiting, behind, other]);
 }
 
+/// PBS-Q-12: jobs of a queue that the policy leaves out wait for another policy, not for the queue, which is started.
+#[test]
+fn jobs_of_queues_that_are_left_out_are_told_so() {
+    let turns = Turns { ignored_queues: vec!["own".into()], ..Turns::default() };
+    let mut world = cluster(by(turns));
+    let job = world.submit(in_queue("own", tasks(1)));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(job), Some(WaitReason::Resources("a policy that plans its queue".into())));
+    world.set_policy(policy(TurnRules::default()));
+    assert_eq!(world.settle(), [job]);
+}
+
 /// PBS-F-10: a starving job goes first, and nothing starts until it does.
 #[test]
 fn a_starving_job_goes_first_and_keeps_the_rest_waiting() {

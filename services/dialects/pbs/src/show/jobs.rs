@@ -233,8 +233,12 @@ impl<'a> Job<'a> {
         }
         self.status.set("Priority", self.view.priority.to_string());
         self.status.set_time("qtime", Some(self.view.submitted));
-        let rerunnable = self.detail.is_none_or(|detail| detail.spec.requeue.on_node_lost);
-        self.status.set("Rerunable", if rerunnable { "True" } else { "False" });
+        // `qalter` changes what is kept, and leaves the submission as it was.
+        let rerunnable = match self.kept(names::RERUNABLE) {
+            Some(kept) => kept == "True",
+            None => self.detail.is_none_or(|detail| detail.spec.requeue.on_node_lost),
+        };
+        self.status.set(names::RERUNABLE, if rerunnable { "True" } else { "False" });
     }
 
     /// The mail points of a job of another dialect.

@@ -1,7 +1,12 @@
 //! The jobs that have turns in a cycle, by queue or all together.
 
 use super::{Cycle, Refusal};
-use crate::{class::ClassId, engine::Engine, model::lead_queue, queue::Place};
+use crate::{
+    class::ClassId,
+    engine::Engine,
+    model::lead_queue,
+    queue::{Brief, Place},
+};
 use muster_schemas::{
     policy::{OnRefusal, TurnRules, Turns, Visit},
     shares::{Standing, Waiting},
@@ -55,9 +60,7 @@ impl Lane {
 }
 
 /// What its class tells of a job that may have a turn in a cycle.
-#[derive(Clone)]
 struct Admission {
-    may_fit: bool,
     /// Why its queue has no turns.
     refusal: Option<Refusal>,
     lane: usize,
@@ -87,9 +90,12 @@ impl Engine {
     /// Whether the job at a place was found not to fit in this pass, and was told so. One that may yet start in more groups of
     /// nodes has its turn.
     pub(super) fn is_known_not_to_fit(&self, place: Place) -> bool {
-        let has_failed =
-            |class| self.classes.has_failed(class, self.passes) && self.classes.get(class).patience.is_none();
-        self.queue.class_at(place).is_some_and(has_failed) && (!self.tells_reasons || self.queue.is_told(place))
+        let has_failed = |brief: Brief| {
+            let class = brief.class;
+            let has_failed = self.classes.has_failed(class, self.passes) && self.classes.get(class).patience.is_none();
+            has_failed && (brief.is_told || !self.tells_reasons)
+        };
+        self.queue.brief(place).is_some_and(has_failed)
     }
 
     /// The jobs that have turns in this cycle, queue by queue in their order, or all together. The others are told why
@@ -100,25 +106,29 @@ impl Engine {
         let numbers = self.queue_numbers(turns, rules);
         let is_pool = rules.visit == Visit::Pool;
         let mut lanes: Vec<Vec<Place>> = vec![Vec::new(); if is_pool { 1 } else { numbers.len() + 1 }];
-        let admission = |cycle: &Cycle, class: ClassId| {
+        let admission = |class: ClassId| {
             let queue = lead_queue(&self.classes.get(class).demand);
             let is_stopped = || !self.queues_of_class_start(class);
             Admission {
-                may_fit: !leaves_out || cycle.index.may_fit(self.classes.get(class)),
                 refusal: shut.get(queue).cloned().or_else(|| is_stopped().then_some(Refusal::QueueStopped)),
                 lane: if is_pool { 0 } else { numbers.get(queue).copied().unwrap_or(numbers.len()) },
             }
         };
         // Entries are large, and there are many: nearly always the class tells enough.
-        let mut admissions: Vec<Option<Admission>> = vec![None; self.classes.most()];
+        let mut fits: Vec<Option<bool>> = vec![None; if leaves_out { self.classes.most() } else { 0 }];
+        let mut may_fit = |cycle: &Cycle, class: ClassId| {
+            let known = fits.get_mut(class as usize);
+            known.is_none_or(|known| *known.get_or_insert_with(|| cycle.index.may_fit(self.classes.get(class))))
+        };
+        let mut admissions: HashMap<ClassId, Admission> = HashMap::new();
         let asks_each = self.queue.gates.jobs > 0 || !cycle.left_out.is_empty();
         for block in self.queue.blocks() {
             for place in self.queue.sorted(block) {
-                let Some(class) = self.queue.class_at(*place) else { continue };
-                let admission = admissions[class as usize].get_or_insert_with(|| admission(cycle, class));
-                if !admission.may_fit && (!self.tells_reasons || self.queue.is_told(*place)) {
+                let Some(Brief { class, is_told }) = self.queue.brief(*place) else { continue };
+                if (is_told || !self.tells_reasons) && !may_fit(cycle, class) {
                     continue;
                 }
+                let admission = admissions.entry(class).or_insert_with(|| admission(class));
                 if asks_each && self.is_passed_over(cycle, *place) {
                     continue;
                 }
