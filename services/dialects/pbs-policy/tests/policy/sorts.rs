@@ -3,6 +3,7 @@
 use crate::support::{STRICT_CONFIG, STRICT_GROUP, policy};
 use muster_pbs_policy::{fraction::Fraction, shares::Shares, sort::SortedJob, values};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 #[derive(Debug)]
 struct Job {
@@ -60,7 +61,7 @@ fn jobs() -> Vec<Job> {
             mem: set(mem, values::kilobytes),
             walltime: set(walltime, values::seconds),
             priority: priority.parse().expect("a number"),
-            part: shares.find(owner).expect("a user").part.clone(),
+            part: Fraction::clone(&shares.find(owner).expect("a user").part),
         }
     };
     JOBS.split("; ").map(job).collect()
@@ -105,9 +106,9 @@ fn shares_of_a_flat_file_are_strict_priorities() {
     let parts = ["ceo", "vp", "manager", "larry", "sally", "bob", "alice"]
         .map(|user| shares.find(user).expect("a user").part.clone());
     let expected = [10_000, 500, 100, 6, 4].map(|shares| Fraction::of(shares, 10_611));
-    assert_eq!(parts[..5], expected);
+    assert_eq!(parts[..5], expected.map(Arc::new));
     assert_eq!(parts[5..].iter().map(ToString::to_string).collect::<Vec<_>>(), ["1/21222"; 2]);
-    assert_eq!(shares.members()[Shares::UNKNOWN].part, Fraction::of(1, 10_611));
+    assert_eq!(*shares.members()[Shares::UNKNOWN].part, Fraction::of(1, 10_611));
 }
 
 fn any_job() -> impl Strategy<Value = Job> {
