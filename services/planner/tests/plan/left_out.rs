@@ -60,7 +60,7 @@ prop_compose! {
         compare in prop::option::of(select(vec![Compare::Users, Compare::Groups])),
         visit in select(vec![Visit::QueueByQueue, Visit::QueuesInTurn, Visit::Pool]),
         starving in prop::option::weighted(0.3, 5_u64..40),
-        most_of_user in prop::option::weighted(0.5, 1_u32..4),
+        most_of_user in prop::option::weighted(0.5, 1_u64..4),
     ) -> Policy {
         let share = |name: &str, parent, shares| Share { name: name.into(), parent, shares };
         let members = vec![share("group", 0, 40), share("ann", 2, 10), share("bob", 2, 30)];
