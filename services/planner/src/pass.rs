@@ -19,6 +19,7 @@ mod quotas;
 mod real;
 mod reasons;
 mod renewal;
+mod through;
 mod trace;
 pub(crate) mod turn;
 mod users_most;
@@ -49,6 +50,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
+use through::Through;
 
 /// How soon a job that waits for a limit is looked at again where old use counts ever less.
 const BUDGET_SECONDS: i64 = 60;
@@ -124,6 +126,7 @@ impl Engine {
             wake: None,
             offers: self.open_offers(),
             swapped: Vec::new(),
+            through: Through::default(),
             components: self.open_components(now),
             trace,
             beyond_users_most: self.beyond_users_most(),

@@ -181,6 +181,28 @@ mod tests {
         assert!(imported.warnings[0].contains("a command line that no shell has to read"), "{:?}", imported.warnings);
     }
 
+    /// OAR-C-13, OAR-R-12, OAR-T-11: the order of resources becomes one of nodes as far as it is about nodes, and the guard time is
+    /// taken over.
+    #[test]
+    fn the_order_of_resources_and_the_guard_time_are_taken_over() {
+        let usual = "scheduler_priority ASC, state_num ASC, available_upto DESC, suspended_jobs ASC, network_address ASC, resource_id ASC";
+        for (order, keys, warning) in [
+            (usual, "[\"awake\", \"name\"]", Some("scheduler_priority, available_upto, suspended_jobs of resources say nothing")),
+            ("mem DESC, host, core, wheels", "[\"-mem\", \"name\"]", None),
+        ] {
+            let conf = format!("SCHEDULER_RESOURCE_ORDER=\"{order}\"\nSCHEDULER_JOB_SECURITY_TIME=\"60\"\n");
+            let imported = configuration("lyon", None, Some(&conf)).expect("it can be read");
+            for line in [format!("node_order = {keys}\n"), "guard_seconds = 60\n".to_owned()] {
+                assert!(imported.text.contains(&line), "{line}{}", imported.text);
+            }
+            assert_eq!(imported.warnings.len(), usize::from(warning.is_some()), "{:?}", imported.warnings);
+            assert!(imported.warnings.iter().zip(warning).all(|(told, part)| told.contains(part)), "{:?}", imported.warnings);
+        }
+        let wrong = configuration("lyon", None, Some("SCHEDULER_RESOURCE_ORDER=\"mem UP\"\n")).expect("it can be read");
+        assert!(wrong.warnings[0].contains("expected ASC or DESC"), "{:?}", wrong.warnings);
+        assert!(!wrong.text.contains("node_order"), "{}", wrong.text);
+    }
+
     /// OAR-C-13
     #[test]
     fn other_texts_are_refused() {

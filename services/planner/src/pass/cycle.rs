@@ -1,6 +1,6 @@
 //! The decisions of a cycle, and its books.
 
-use super::{limit::PassLimit, now_index::NowIndex, trace::Look};
+use super::{limit::PassLimit, now_index::NowIndex, through::Through, trace::Look};
 use crate::{
     class::ClassId,
     engine::Run,
@@ -91,6 +91,8 @@ pub(super) struct Cycle<'c> {
     pub offers: Offers,
     /// The original runs of jobs that hold something else, or nothing, for this cycle only.
     pub swapped: Vec<Run>,
+    /// The runs whose room is not on the machine, because they make way for the job that is looked at.
+    pub through: Through,
     /// The treatment of jobs that have several components.
     pub components: Components,
     /// What became of the jobs looked at, if that is wanted.
