@@ -85,6 +85,8 @@ pub struct Engine {
     pub(crate) yielding: BTreeMap<JobId, YieldingRun>,
     /// The run that began last.
     last_begun: Option<JobId>,
+    /// When runs were taken to end that make way for promises, in the last pass.
+    pub(crate) cuts: BTreeMap<JobId, Timestamp>,
     /// Whether a job whose filters are being asked holds back others of its priority and below.
     pub(crate) is_strict: bool,
     /// The job that keeps others of this priority and below from starting.
@@ -154,6 +156,7 @@ impl Engine {
             elastic: BTreeMap::new(),
             yielding: BTreeMap::new(),
             last_begun: None,
+            cuts: BTreeMap::new(),
             is_strict: true,
             queue_block: None,
             assumes_passes: false,

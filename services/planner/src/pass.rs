@@ -42,7 +42,7 @@ use crate::{
     queue::Place,
     search::Search,
 };
-use cycle::{Counted, Cycle, Verdict};
+use cycle::{Counted, Cycle, Through, Verdict};
 use inside::Blocked;
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
 use now_index::NowIndex;
@@ -50,7 +50,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
-use through::Through;
 
 /// How soon a job that waits for a limit is looked at again where old use counts ever less.
 const BUDGET_SECONDS: i64 = 60;
@@ -126,6 +125,7 @@ impl Engine {
             wake: None,
             offers: self.open_offers(),
             swapped: Vec::new(),
+            cuts: BTreeMap::new(),
             through: Through::default(),
             components: self.open_components(now),
             trace,
@@ -187,6 +187,7 @@ impl Engine {
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
+        self.cuts = std::mem::take(&mut cycle.cuts);
         self.tell_the_patient(&mut cycle);
         self.tell_the_hopeless(&mut cycle);
         self.tell_who_is_left_out(&mut cycle);

@@ -53,7 +53,9 @@ impl Engine {
     /// does not keep because another one made them. A policy that keeps promises makes them again, in order, together
     /// with those of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
-        if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
+        // Promises behind a run that makes way count on its end, and who makes way is decided again in each pass.
+        let is_in_doubt = std::mem::take(&mut self.slots_in_doubt) || !self.yielding.is_empty();
+        if !is_in_doubt || self.machine.promises() == 0 {
             return;
         }
         for block in self.queue.blocks() {

@@ -15,25 +15,7 @@ use crate::{
     search::{Found, Search},
 };
 use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
-
-/// The runs whose room is not on the machine.
-#[derive(Default)]
-pub(super) struct Through {
-    /// Runs that make way for the same jobs, with one of them that decides; `None` until they are looked at.
-    kinds: Option<Vec<(YieldingRun, Vec<JobId>)>>,
-    /// Which of these kinds are away.
-    away: Vec<bool>,
-    /// The runs that are away.
-    jobs: Vec<JobId>,
-    /// The runs that are away, by node.
-    on_nodes: HashMap<NodeId, Vec<JobId>>,
-    /// Those that have licences.
-    with_licences: Vec<JobId>,
-}
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The facts of a run that decide for whom it makes way.
 type KindKey = (Vec<Arc<str>>, Option<i64>, Option<(Arc<str>, i64)>);
@@ -129,12 +111,7 @@ impl Engine {
             return false;
         };
         self.change_slot(cycle, place, Some(slot));
-        let known = cycle.swapped.len();
         self.clear_way(cycle, place);
-        // Behind the promise there is more room than before.
-        for run in &cycle.swapped[known..] {
-            self.machine.frees(&run.active().demand, &run.active().placement, Holding::Run { until: run.assumed_end });
-        }
         self.forget_searches(cycle);
         true
     }
@@ -199,13 +176,6 @@ impl Engine {
         self.look_at_all(cycle);
         let found = found.filter(|found| found.start > cycle.now && found.start < before)?;
         self.slot_beside(cycle, place, found.start, &found.placement)
-    }
-}
-
-impl Through {
-    /// Whether the room of any run is not on the machine.
-    pub fn is_open(&self) -> bool {
-        self.away.contains(&true)
     }
 }
 

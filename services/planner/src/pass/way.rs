@@ -76,6 +76,14 @@ impl Engine {
         let until = slot.start.plus_seconds(-ahead).max(cycle.now.plus_micros(LEAVING_MICROS));
         let victims = gone.iter().map(|run| run.active().job).filter(|job| staying.contains(job)).collect();
         for run in gone {
+            let id = run.active().job;
+            let known = cycle.cuts.get(&id).or(self.cuts.get(&id)).copied();
+            if known.is_none_or(|known| until < known) {
+                // Behind the promise there is more room than before.
+                let holding = Holding::Run { until: run.assumed_end };
+                self.machine.frees(&run.active().demand, &run.active().placement, holding);
+            }
+            cycle.cuts.insert(id, until);
             self.hold_run(Run { assumed_end: run.assumed_end.min(until), ..run.clone() });
             cycle.swapped.push(run);
         }
