@@ -43,7 +43,9 @@ impl Engine {
     /// The same for the promise to one job. Once it is time, the runs make way.
     pub(super) fn clear_way(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(slot) = self.queue.get(place).and_then(|entry| entry.slot.clone()) else { return };
-        let Some(victims) = self.clear_way_of(cycle, place, &slot) else { return };
+        let Some(mut victims) = self.clear_way_of(cycle, place, &slot) else { return };
+        // Some make way for jobs in front already.
+        victims.retain(|victim| !cycle.plan.preemptions.iter().any(|one| one.victims.contains(victim)));
         let is_fixed = self.is_fixed(place);
         let at = slot.start.plus_seconds(if is_fixed { -i64::from(self.settings.make_way_ahead()) } else { 0 });
         if at > cycle.now {

@@ -261,7 +261,7 @@ fn promises_spare_runs_where_others_are_enough() {
     assert_eq!(world.settle(), [now], "the other one is too large now");
 }
 
-/// W5 (OAR-T-21, OAR-T-22, OAR-T-23): a best-effort job holds all cores; one of another queue comes at 300 and is promised its
+/// W5 (OAR-T-21, OAR-T-22): a best-effort job holds all cores; one of another queue comes at 300 and is promised its
 /// start at once; the best-effort job is predicted to start again at its end.
 #[test]
 fn w5_best_effort_makes_way_and_is_predicted_behind() {

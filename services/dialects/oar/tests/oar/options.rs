@@ -9,7 +9,7 @@ use muster_oar::{
         date,
         getopt::{self, Given, Name, Words},
         keys::Source,
-        notify::{self, Notification, Sink, Tag},
+        notify::{self, Sink, Tag},
         output::{self, Stream},
         reservation::{self, Window},
         rules::{self, Caller, Container, SiteRules},
