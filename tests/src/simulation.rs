@@ -32,8 +32,8 @@ pub use aims::Kills;
 use aims::{Blow, Victim};
 use chains::Phase;
 use ledger::LedgerHost;
-use mechanisms::Room;
 pub use mechanisms::Counts;
+use mechanisms::Room;
 use muster_schemas::{
     CommandId, Sequence, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
@@ -177,7 +177,10 @@ impl fmt::Display for Failure {
         let components = if self.components { " --components" } else { "" };
         let mechanisms = if self.mechanisms { " --mechanisms" } else { "" };
         let seed = self.seed;
-        write!(f, "repeat it: cargo run -p muster-loadtest -- simulation --from {seed} --seeds 1{components}{mechanisms}")
+        write!(
+            f,
+            "repeat it: cargo run -p muster-loadtest -- simulation --from {seed} --seeds 1{components}{mechanisms}"
+        )
     }
 }
 
@@ -201,16 +204,29 @@ enum Happening {
     ExecutorReturns(usize),
     ExecutorGoesOn(usize),
     Heartbeat(usize),
-    PartEnds { node: usize, part: node::Key },
+    PartEnds {
+        node: usize,
+        part: node::Key,
+    },
     /// A program that changes the power of nodes is at its work.
-    PowerProgram { order: Arc<PowerOrder>, of: Sequence },
+    PowerProgram {
+        order: Arc<PowerOrder>,
+        of: Sequence,
+    },
     UserActs(usize),
     AskAgain(Party, CommandId),
     RunnerReturns(usize),
-    CallEnds { runner: usize, order: Arc<FilterOrder> },
+    CallEnds {
+        runner: usize,
+        order: Arc<FilterOrder>,
+    },
     OfferCalls,
     TakeAim(Phase),
-    Strike { victim: Victim, phase: Phase, runner: usize },
+    Strike {
+        victim: Victim,
+        phase: Phase,
+        runner: usize,
+    },
     Trouble,
     Peace,
 }
@@ -703,7 +719,9 @@ impl World {
     }
 
     fn is_all_done(&self) -> bool {
-        let services_up = self.ledger.is_up() && self.planner.is_up() && (0..self.nodes.len()).all(|node| self.nodes[node].is_up() || self.has_mechanisms && self.sleeps(node));
+        let services_up = self.ledger.is_up()
+            && self.planner.is_up()
+            && (0..self.nodes.len()).all(|node| self.nodes[node].is_up() || self.has_mechanisms && self.sleeps(node));
         services_up
             && self.network.open.is_empty()
             && self.nodes.iter().all(NodeHost::is_idle)

@@ -17,7 +17,6 @@ use crate::{
     pass::{PassLimit, Plan},
 };
 use jobs::{Held, Holders};
-use order::Ranks;
 use muster_domain::{
     State,
     copies::CopyStage,
@@ -34,6 +33,7 @@ use muster_schemas::{
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
     policy::Policy,
 };
+use order::Ranks;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -612,9 +612,8 @@ fn closures(node: &Node) -> Vec<Closure> {
 
 /// Whether settings that are in every demand or on every node have changed.
 fn is_other_rule(before: &ClusterSettings, after: &ClusterSettings) -> bool {
-    let rules = |settings: &ClusterSettings| {
-        (settings.quotas.clone(), settings.guard_seconds, settings.node_order.clone())
-    };
+    let rules =
+        |settings: &ClusterSettings| (settings.quotas.clone(), settings.guard_seconds, settings.node_order.clone());
     rules(before) != rules(after)
 }
 

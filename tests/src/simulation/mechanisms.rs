@@ -260,13 +260,8 @@ impl World {
             true => DeliveryResult::Delivered,
             false => DeliveryResult::GivenUp { attempts: 1, error: "it fell over".into() },
         };
-        let command = Command::NotificationDone {
-            job: JobId::job(0),
-            of,
-            notification: 0,
-            occasion: Occasion::Ended,
-            result,
-        };
+        let command =
+            Command::NotificationDone { job: JobId::job(0), of, notification: 0, occasion: Occasion::Ended, result };
         let id = CommandId::derived(&[b"power", &of.0.to_le_bytes()]);
         let envelope = CommandEnvelope { id, actor: Actor::Notifier, trace: TraceContext::default(), command };
         self.ask(super::Party::Operator, envelope);

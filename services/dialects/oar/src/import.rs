@@ -187,7 +187,11 @@ mod tests {
     fn the_order_of_resources_and_the_guard_time_are_taken_over() {
         let usual = "scheduler_priority ASC, state_num ASC, available_upto DESC, suspended_jobs ASC, network_address ASC, resource_id ASC";
         for (order, keys, warning) in [
-            (usual, "[\"awake\", \"name\"]", Some("scheduler_priority, available_upto, suspended_jobs of resources say nothing")),
+            (
+                usual,
+                "[\"awake\", \"name\"]",
+                Some("scheduler_priority, available_upto, suspended_jobs of resources say nothing"),
+            ),
             ("mem DESC, host, core, wheels", "[\"-mem\", \"name\"]", None),
         ] {
             let conf = format!("SCHEDULER_RESOURCE_ORDER=\"{order}\"\nSCHEDULER_JOB_SECURITY_TIME=\"60\"\n");
@@ -196,7 +200,11 @@ mod tests {
                 assert!(imported.text.contains(&line), "{line}{}", imported.text);
             }
             assert_eq!(imported.warnings.len(), usize::from(warning.is_some()), "{:?}", imported.warnings);
-            assert!(imported.warnings.iter().zip(warning).all(|(told, part)| told.contains(part)), "{:?}", imported.warnings);
+            assert!(
+                imported.warnings.iter().zip(warning).all(|(told, part)| told.contains(part)),
+                "{:?}",
+                imported.warnings
+            );
         }
         let wrong = configuration("lyon", None, Some("SCHEDULER_RESOURCE_ORDER=\"mem UP\"\n")).expect("it can be read");
         assert!(wrong.warnings[0].contains("expected ASC or DESC"), "{:?}", wrong.warnings);

@@ -28,7 +28,8 @@ impl Engine {
             return;
         }
         let runs = self.yielding.keys().filter_map(|job| self.run(*job));
-        let nodes: HashSet<NodeId> = runs.clone().flat_map(|run| run.placement.shares()).map(|share| share.node).collect();
+        let nodes: HashSet<NodeId> =
+            runs.clone().flat_map(|run| run.placement.shares()).map(|share| share.node).collect();
         let has_licences = runs.into_iter().any(|run| licences(&run.demand).next().is_some());
         let is_near = |slot: &Slot| has_licences || slot.placement.shares().any(|share| nodes.contains(&share.node));
         let promised = self.queue.entries().filter_map(|entry| Some((entry.slot.as_ref()?, entry.id)));

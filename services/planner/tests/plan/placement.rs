@@ -527,7 +527,8 @@ fn nodes_are_taken_in_the_order_of_the_site() {
         node.properties.extend(rank.map(|rank| ("rank".to_owned(), PropertyValue::Number(rank))));
         node
     };
-    let nodes = || vec![with("d", Some(2), "r2"), with("c", None, "r1"), with("b", Some(1), "r1"), with("a", Some(2), "r3")];
+    let nodes =
+        || vec![with("d", Some(2), "r2"), with("c", None, "r1"), with("b", Some(1), "r1"), with("a", Some(2), "r3")];
     let configured = |order: &[&str], nodes: Vec<NodeSpec>| ClusterConfig {
         settings: ClusterSettings {
             node_order: order.iter().map(|key| (*key).to_owned()).collect(),

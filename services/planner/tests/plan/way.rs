@@ -185,7 +185,8 @@ fn promises_see_through_runs_that_make_way() {
         let mut world = world(policy, WayOut::Requeue, None);
         let stays = started(&mut world, lasting("default", 4, 1_000));
         let goes = started(&mut world, lasting("spare", 4, 100_000));
-        let end = world.state().run(world.state().job(stays).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
+        let end =
+            world.state().run(world.state().job(stays).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
         let wide = world.submit(lasting("default", 8, 100));
         assert_eq!(world.settle(), []);
         let start = told(&world, wide).expect("it is told");
@@ -248,7 +249,8 @@ fn promises_spare_runs_where_others_are_enough() {
     let mut world = world("conservative", WayOut::Requeue, None);
     let spare = started(&mut world, lasting("spare", 4, 100_000));
     let other = started(&mut world, lasting("default", 4, 1_000));
-    let end = world.state().run(world.state().job(other).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
+    let end =
+        world.state().run(world.state().job(other).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
     let first = world.submit(lasting("low", 4, 100));
     assert_eq!(make_way(&mut world), [], "a job of the same priority: nobody makes way");
     assert_eq!(world.settle(), []);
