@@ -225,7 +225,7 @@ impl Engine {
             self.yielding.remove(&job);
             return;
         };
-        // What a run has that begins makes no earlier start possible.
+        // A run that begins makes no earlier start possible.
         let is_news = self.yielding.get(&job) != Some(&run) && self.last_begun != Some(job);
         self.yielding.insert(job, run);
         if is_news {

@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-/// What the log says of them.
+/// Counts of them in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Runs that began inside a planning domain.
@@ -326,7 +326,7 @@ impl World {
     }
 }
 
-/// What must hold after every round: no core is used twice but as the domain says, and nobody starts beyond quotas.
+/// Checks after every round that no core is used twice but as the domain says, and nobody starts beyond quotas.
 pub(super) fn check(records: &[StoredRecord], state: &State) -> Result<(), String> {
     muster_domain::invariants::check(state)?;
     let started: BTreeSet<RunId> = records

@@ -42,7 +42,7 @@ pub(super) struct Truth {
     tasks: Tasks,
     /// The jobs with several components in the log.
     components: Components,
-    /// What became of domains, quotas, runs that make way, and nodes that sleep or vanish.
+    /// Counts of domains, quotas, runs that make way, and nodes that sleep or vanish.
     mechanisms: Counts,
     /// A promise that was broken on a node.
     broken: Option<String>,
