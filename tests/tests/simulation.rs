@@ -142,22 +142,14 @@ fn a_hostile_scheduling_program_breaks_no_promise() {
 /// OAR-T-10, OAR-T-21, OAR-G-13, OAR-E-03, OAR-E-06, OAR-K-03, OAR-K-06).
 #[test]
 fn mechanisms_of_sites_keep_every_promise_under_faults() {
-    check_mechanisms(0);
-}
-
-#[test]
-fn mechanisms_of_sites_keep_every_promise_under_faults_second_part() {
-    check_mechanisms(1);
-}
-
-fn check_mechanisms(part: u64) {
-    let seeds = seeds(part, FILTER_SEEDS_PER_PART);
+    let seeds = seeds(0, FILTER_SEEDS_PER_PART);
     let count = seeds.end - seeds.start;
     let total = simulate(seeds, Options { nodes: 4, mechanisms: true, ..Options::default() });
     if count >= FILTER_SEEDS_PER_PART {
         let Counts { inside, made_way, fixed, in_quotas, slept, awaited, vanished } = total.mechanisms;
-        let all = [inside, made_way, fixed, in_quotas, slept, awaited, vanished];
-        assert!(all.iter().all(|happened| *happened > count / 2), "too little happened: {total:?}");
+        assert!([made_way, fixed, in_quotas].iter().all(|times| *times > count), "too little happened: {total:?}");
+        let rare = [inside, slept, awaited, vanished];
+        assert!(rare.iter().all(|times| *times > 0), "something never happened: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
     }
 }
