@@ -25,6 +25,9 @@ pub struct Args {
     /// Users mostly submit jobs with several components, and hold, release and end single ones
     #[arg(long)]
     components: bool,
+    /// There are planning domains, quotas, runs that make way, fixed starts, nodes that sleep, and a node whose agent vanishes
+    #[arg(long)]
+    mechanisms: bool,
 }
 
 /// Runs the seeds on all processors.
@@ -37,6 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         troubled_seconds: args.troubled_seconds,
         runners: args.runners.into(),
         components: args.components,
+        mechanisms: args.mechanisms,
         ..Options::default()
     };
     let next = Mutex::new((args.from, Report::default()));

@@ -182,6 +182,13 @@ pub struct ClusterSettings {
     /// How long before a fixed start the running jobs end that make way for it (OAR-T-25); `None` means
     /// [`ClusterSettings::MAKE_WAY_AHEAD_SECONDS`].
     pub make_way_ahead_seconds: Option<u32>,
+    /// The order in which jobs get nodes, the most important key first (OAR-R-12); empty means by weight. A key is a property of
+    /// nodes or one of [`ClusterSettings::NODE_ORDER_WORDS`], with a `-` in front for the other direction. Nodes without the
+    /// property come last, equal ones in the order of their numbers.
+    pub node_order: Vec<String>,
+    /// How long plans keep resources free after the walltime of each job (OAR-Q-05); `None` means not at all. A job that is over
+    /// leaves its resources to the next one at once.
+    pub guard_seconds: Option<u32>,
 }
 
 impl ClusterSettings {
@@ -193,6 +200,9 @@ impl ClusterSettings {
 
     /// How long before a fixed start running jobs make way for it, unless the site says otherwise.
     pub const MAKE_WAY_AHEAD_SECONDS: u32 = 60;
+
+    /// The keys of the order of nodes that are no properties: the name; nodes that are awake before those that sleep.
+    pub const NODE_ORDER_WORDS: [&str; 2] = ["name", "awake"];
 
     /// How long a node may be silent before it is lost, in seconds.
     pub fn lost_after_seconds(&self, node: &NodeSpec) -> u32 {
@@ -239,6 +249,8 @@ impl Default for ClusterSettings {
             reserved_nodes_wait_seconds: None,
             unlimited_fixed_starts: Vec::new(),
             make_way_ahead_seconds: None,
+            node_order: Vec::new(),
+            guard_seconds: None,
         }
     }
 }

@@ -414,6 +414,9 @@ pub enum JobType {
     /// It leaves nodes asleep that it does not use itself (OAR-T-71). Only together with `HandsOff`, for jobs
     /// of several components.
     LeavesAsleep,
+    /// Takes the place of this job of the same owner, which has ended: jobs that wait for that one wait for it instead, from its
+    /// submission on (OAR-D-05).
+    TakesPlaceOf(JobId),
 }
 
 /// The staging of one component.

@@ -17,6 +17,7 @@ mod effects;
 mod filters;
 mod kills;
 mod ledger;
+mod mechanisms;
 mod network;
 mod node;
 mod pauses;
@@ -31,10 +32,13 @@ pub use aims::Kills;
 use aims::{Blow, Victim};
 use chains::Phase;
 use ledger::LedgerHost;
+pub use mechanisms::Counts;
+use mechanisms::Room;
 use muster_schemas::{
-    CommandId, Timestamp,
+    CommandId, Sequence, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, CommandEnvelope, JobFilter, JobSelection},
+    energy::PowerOrder,
     event::{Actor, Owner, TraceContext},
     filter_order::FilterOrder,
     job::Holds,
@@ -67,11 +71,22 @@ pub struct Options {
     pub components: bool,
     /// Whether a scheduling program plans that does what programs must not do.
     pub hostile_script: bool,
+    /// Whether there are planning domains, quotas, runs that make way, fixed starts, nodes that sleep, and a node whose agent asks
+    /// for its orders.
+    pub mechanisms: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0, components: false, hostile_script: false }
+        Self {
+            nodes: 3,
+            users: 3,
+            troubled_seconds: 60,
+            runners: 0,
+            components: false,
+            hostile_script: false,
+            mechanisms: false,
+        }
     }
 }
 
@@ -112,6 +127,8 @@ pub struct Report {
     pub kills: Kills,
     /// Cycles that a hostile scheduling program has harmed.
     pub misdeeds: u64,
+    /// Domains, quotas, runs that make way, and nodes that sleep or vanish.
+    pub mechanisms: Counts,
 }
 
 impl Report {
@@ -134,6 +151,7 @@ impl Report {
         self.requeued += other.requeued;
         self.kills.add(other.kills);
         self.misdeeds += other.misdeeds;
+        self.mechanisms.add(other.mechanisms);
     }
 }
 
@@ -144,6 +162,8 @@ pub struct Failure {
     pub seed: u64,
     /// Whether the simulation had jobs with several components.
     pub components: bool,
+    /// Whether it had planning domains, quotas and the like.
+    pub mechanisms: bool,
     /// Simulated microseconds from the beginning.
     pub at_micros: i64,
     /// The promise, and how it was broken.
@@ -155,8 +175,12 @@ impl fmt::Display for Failure {
         let seconds = self.at_micros as f64 / 1e6;
         writeln!(f, "seed {} after {seconds:.6} simulated seconds: {}", self.seed, self.what)?;
         let components = if self.components { " --components" } else { "" };
+        let mechanisms = if self.mechanisms { " --mechanisms" } else { "" };
         let seed = self.seed;
-        write!(f, "repeat it: cargo run -p muster-loadtest -- simulation --from {seed} --seeds 1{components}")
+        write!(
+            f,
+            "repeat it: cargo run -p muster-loadtest -- simulation --from {seed} --seeds 1{components}{mechanisms}"
+        )
     }
 }
 
@@ -180,14 +204,29 @@ enum Happening {
     ExecutorReturns(usize),
     ExecutorGoesOn(usize),
     Heartbeat(usize),
-    PartEnds { node: usize, part: node::Key },
+    PartEnds {
+        node: usize,
+        part: node::Key,
+    },
+    /// A program that changes the power of nodes is at its work.
+    PowerProgram {
+        order: Arc<PowerOrder>,
+        of: Sequence,
+    },
     UserActs(usize),
     AskAgain(Party, CommandId),
     RunnerReturns(usize),
-    CallEnds { runner: usize, order: Arc<FilterOrder> },
+    CallEnds {
+        runner: usize,
+        order: Arc<FilterOrder>,
+    },
     OfferCalls,
     TakeAim(Phase),
-    Strike { victim: Victim, phase: Phase, runner: usize },
+    Strike {
+        victim: Victim,
+        phase: Phase,
+        runner: usize,
+    },
     Trouble,
     Peace,
 }
@@ -221,6 +260,9 @@ struct World {
     /// The work queue of filters: calls that no runner has taken.
     queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
+    /// The power of nodes, and the orders that agents have not asked for.
+    room: Room,
+    has_mechanisms: bool,
     troubled: bool,
     /// Paused executors, and the happenings that wait for them.
     paused: BTreeMap<usize, Vec<Happening>>,
@@ -240,8 +282,8 @@ struct World {
 /// # Errors
 /// The first promise that was broken.
 pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
-    let Options { components, .. } = options;
-    let failed = |at_micros, what| Failure { seed, components, at_micros, what };
+    let Options { components, mechanisms, .. } = options;
+    let failed = |at_micros, what| Failure { seed, components, mechanisms, at_micros, what };
     let mut world = World::new(seed, options).map_err(|what| failed(0, what))?;
     let result = world.live();
     let at_micros = world.agenda.now - BEGINNING;
@@ -253,7 +295,8 @@ pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
 /// # Errors
 /// As [`run`]; or the folder cannot be copied.
 pub fn run_and_keep(seed: u64, options: Options, folder: &std::path::Path) -> Result<Report, Failure> {
-    let failed = |what| Failure { seed, components: options.components, at_micros: 0, what };
+    let Options { components, mechanisms, .. } = options;
+    let failed = |what| Failure { seed, components, mechanisms, at_micros: 0, what };
     let mut world = World::new(seed, options).map_err(failed)?;
     world.live().map_err(failed)?;
     world.ledger.keep(folder).map_err(failed)?;
@@ -280,11 +323,13 @@ impl World {
             ledger,
             planner: PlannerHost::default(),
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
-            users: (0..options.users).map(|number| UserHost::new(number, options.components)).collect(),
+            users: (0..options.users).map(|number| UserHost::new(number, &options)).collect(),
             runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
             script: options.hostile_script.then(HostileScript::default),
             queue: BTreeMap::new(),
             truth: Truth::default(),
+            room: Room::default(),
+            has_mechanisms: options.mechanisms,
             troubled: true,
             paused: BTreeMap::new(),
             ledger_goes_on: BEGINNING,
@@ -298,7 +343,7 @@ impl World {
         world.ask(
             Party::Operator,
             operator_command(
-                Command::Configure { change: Box::new(configuration(options.nodes).into()), keep_unnamed: false },
+                Command::Configure { change: Box::new(configuration(&options).into()), keep_unnamed: false },
                 CommandId::derived(&[b"configure"]),
             ),
         );
@@ -381,6 +426,10 @@ impl World {
                 self.part_ends(node, part);
                 Ok(())
             }
+            Happening::PowerProgram { order, of } => {
+                self.power_program(&order, of);
+                Ok(())
+            }
             Happening::UserActs(user) => {
                 self.user_acts(user);
                 Ok(())
@@ -458,6 +507,12 @@ impl World {
                 Ok(())
             }
             Parcel::Orders { node, orders } => {
+                for order in self.posted(node, &orders) {
+                    self.node_order(node, &order);
+                }
+                Ok(())
+            }
+            Parcel::Pulled { node, orders } => {
                 for order in orders.iter() {
                     self.node_order(node, order);
                 }
@@ -509,6 +564,10 @@ impl World {
         self.truth.round(&outcome)?;
         if !outcome.torn {
             self.check_losses(&outcome.written)?;
+            if self.has_mechanisms {
+                mechanisms::check(&outcome.written, self.truth.state())?;
+            }
+            self.give_power_orders(&outcome.written);
         }
         for parcel in outcome.parcels {
             self.send(parcel);
@@ -533,6 +592,7 @@ impl World {
     fn ledger_returns(&mut self) -> Result<(), String> {
         let log = self.ledger.start(Timestamp(self.agenda.now))?;
         self.truth.ledger_restarted(&log)?;
+        self.give_power_orders(&log);
         self.agenda.after(1_000, Happening::LedgerRound);
         Ok(())
     }
@@ -594,6 +654,7 @@ impl World {
     fn heartbeat(&mut self, node: usize) {
         if let Some(heartbeat) = self.nodes[node].heartbeat() {
             self.send(Parcel::Heartbeat { node, heartbeat });
+            self.agent_asks(node);
             self.agenda.after(4 * SECOND, Happening::Heartbeat(node));
         }
     }
@@ -650,11 +711,17 @@ impl World {
             let id = self.fresh_id();
             self.ask(Party::Operator, operator_command(command, id));
         }
+        if self.has_mechanisms {
+            self.lift_quotas();
+            self.switch_on();
+        }
         self.agenda.after(60 * SECOND, Happening::Peace);
     }
 
     fn is_all_done(&self) -> bool {
-        let services_up = self.ledger.is_up() && self.planner.is_up() && self.nodes.iter().all(NodeHost::is_up);
+        let services_up = self.ledger.is_up()
+            && self.planner.is_up()
+            && (0..self.nodes.len()).all(|node| self.nodes[node].is_up() || self.has_mechanisms && self.sleeps(node));
         services_up
             && self.network.open.is_empty()
             && self.nodes.iter().all(NodeHost::is_idle)
@@ -706,6 +773,7 @@ impl World {
             shared: self.truth.components().shared,
             ended_alone: self.truth.components().ended_alone,
             requeued: self.truth.components().requeued,
+            mechanisms: *self.truth.mechanisms(),
             misdeeds: self.script.as_ref().map_or(0, |script| script.misdeeds),
             ..self.report
         }
@@ -717,7 +785,7 @@ fn operator_command(command: Command, id: CommandId) -> CommandEnvelope {
     CommandEnvelope { id, actor: Actor::User(root), trace: TraceContext::default(), command }
 }
 
-fn configuration(nodes: usize) -> ClusterConfig {
+fn configuration(options: &Options) -> ClusterConfig {
     let node = |number: usize| NodeSpec {
         name: node::name(number),
         cores: 4,
@@ -726,7 +794,7 @@ fn configuration(nodes: usize) -> ClusterConfig {
         gpus: Vec::new(),
         properties: BTreeMap::new(),
     };
-    ClusterConfig {
+    let config = ClusterConfig {
         settings: ClusterSettings {
             node_lost_after_seconds: 20,
             launch_timeout_seconds: 15,
@@ -734,8 +802,9 @@ fn configuration(nodes: usize) -> ClusterConfig {
             ..ClusterSettings::default()
         },
         queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
-        nodes: (0..nodes).map(node).collect(),
+        nodes: (0..options.nodes).map(node).collect(),
         licences: [("tool".to_owned(), 2)].into(),
         ..ClusterConfig::default()
-    }
+    };
+    if options.mechanisms { mechanisms::configured(config) } else { config }
 }

@@ -56,8 +56,15 @@ use tokio_util::sync::CancellationToken;
 
 /// The simulated history: jobs with several components, filters, tasks, faults.
 const SEED: u64 = 7;
-const OPTIONS: Options =
-    Options { nodes: 3, users: 2, troubled_seconds: 6, runners: 1, components: true, hostile_script: false };
+const OPTIONS: Options = Options {
+    nodes: 3,
+    users: 2,
+    troubled_seconds: 6,
+    runners: 1,
+    components: true,
+    hostile_script: false,
+    mechanisms: false,
+};
 /// The length of a window of the books.
 const WINDOW_SECONDS: u64 = 86_400;
 const CLUSTER: &str = "cluster of the golden spool";

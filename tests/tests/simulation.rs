@@ -1,7 +1,7 @@
 //! A few hundred seeds of the simulation with faults. `MUSTER_SIMULATION_SEED` repeats one, `MUSTER_SIMULATION_SEEDS`
 //! is the number tried in each part; `muster-loadtest simulation` runs any number.
 
-use muster_tests::simulation::{self, Kills, Options, Report};
+use muster_tests::simulation::{self, Counts, Kills, Options, Report};
 use std::ops::Range;
 
 const SEEDS_PER_PART: u64 = 50;
@@ -133,6 +133,23 @@ fn a_hostile_scheduling_program_breaks_no_promise() {
     if count >= FILTER_SEEDS_PER_PART {
         assert!(total.misdeeds > 5 * count, "too little was done wrong: {total:?}");
         assert!(total.starts > 10 * count, "too few runs were started: {total:?}");
+        assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
+    }
+}
+
+/// Planning domains, quotas, runs that make way, fixed starts, nodes that sleep and an agent that vanishes, under faults: nothing
+/// is used twice, nobody starts beyond quotas, no order of power is lost, and every job comes to its end (OAR-G-05, OAR-Q-05,
+/// OAR-T-10, OAR-T-21, OAR-G-13, OAR-E-03, OAR-E-06, OAR-K-03, OAR-K-06).
+#[test]
+fn mechanisms_of_sites_keep_every_promise_under_faults() {
+    let seeds = seeds(0, FILTER_SEEDS_PER_PART);
+    let count = seeds.end - seeds.start;
+    let total = simulate(seeds, Options { nodes: 4, mechanisms: true, ..Options::default() });
+    if count >= FILTER_SEEDS_PER_PART {
+        let Counts { inside, made_way, fixed, in_quotas, slept, awaited, vanished } = total.mechanisms;
+        assert!([made_way, fixed, in_quotas].iter().all(|times| *times > count), "too little happened: {total:?}");
+        let rare = [inside, slept, awaited, vanished];
+        assert!(rare.iter().all(|times| *times > 0), "something never happened: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
     }
 }

@@ -64,6 +64,8 @@ pub struct ClusterSettingsChange {
     pub reserved_nodes_wait_seconds: Option<u32>,
     pub unlimited_fixed_starts: Option<Vec<String>>,
     pub make_way_ahead_seconds: Option<u32>,
+    pub node_order: Option<Vec<String>>,
+    pub guard_seconds: Option<u32>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -248,6 +250,8 @@ impl ClusterSettingsChange {
             reserved_nodes_wait_seconds: named.reserved_nodes_wait_seconds.or(base.reserved_nodes_wait_seconds),
             unlimited_fixed_starts: named.unlimited_fixed_starts.unwrap_or(base.unlimited_fixed_starts),
             make_way_ahead_seconds: named.make_way_ahead_seconds.or(base.make_way_ahead_seconds),
+            node_order: named.node_order.unwrap_or(base.node_order),
+            guard_seconds: named.guard_seconds.or(base.guard_seconds),
         }
     }
 }
@@ -365,6 +369,8 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             reserved_nodes_wait_seconds: settings.reserved_nodes_wait_seconds,
             unlimited_fixed_starts: Some(settings.unlimited_fixed_starts),
             make_way_ahead_seconds: settings.make_way_ahead_seconds,
+            node_order: Some(settings.node_order),
+            guard_seconds: settings.guard_seconds,
         }
     }
 }

@@ -1246,7 +1246,7 @@ macro_rules! event_table {
         /// The run.
         run: RunId,
     }
-    is "job" "resuming", of [job, run], plan Jobs, replay Left, concerns [],
+    is "job" "resuming", of [job, run], plan Jobs, replay Left, concerns [Notices],
     public Run(JobResuming { job: *job, run: *run });
 
     /// The GPUs of a node that no job may start on changed. Jobs that have them keep them.

@@ -124,6 +124,8 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         reserved_nodes_wait_seconds,
         unlimited_fixed_starts,
         make_way_ahead_seconds,
+        node_order,
+        guard_seconds,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -143,6 +145,10 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_optional(text, "agent_lost_after_seconds", agent_lost_after_seconds.map(u64::from));
     write_optional(text, "reserved_nodes_wait_seconds", reserved_nodes_wait_seconds.map(u64::from));
     write_optional(text, "make_way_ahead_seconds", make_way_ahead_seconds.map(u64::from));
+    write_optional(text, "guard_seconds", guard_seconds.map(u64::from));
+    if !node_order.is_empty() {
+        let _ = writeln!(text, "node_order = {}", quote_all(node_order));
+    }
     if !unlimited_fixed_starts.is_empty() {
         let _ = writeln!(text, "unlimited_fixed_starts = {}", quote_all(unlimited_fixed_starts));
     }

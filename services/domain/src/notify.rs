@@ -88,7 +88,11 @@ impl<'r> Happened<'r> {
             Event::RunStarted { .. } => (Occasion::Started, "started"),
             Event::JobRequeued { .. } => (Occasion::Requeued, "requeued"),
             Event::JobSuspended { was_resuming: false, .. } => (Occasion::Suspended, "suspended"),
-            Event::JobResumed { .. } => (Occasion::Suspended, "resumed"),
+            Event::JobResuming { .. } => (Occasion::Suspended, "resuming"),
+            // One that had to wait for its cores was told when that was asked for (OAR-N-04).
+            Event::JobResumed { .. } if !matches!(*record.actor, Actor::Ledger | Actor::Planner) => {
+                (Occasion::Suspended, "resumed")
+            }
             Event::JobHeld { .. } | Event::ComponentHeld { .. } => (Occasion::Held, "held"),
             Event::JobReleased { .. } | Event::ComponentReleased { .. } => (Occasion::Held, "released"),
             Event::JobFinished { job, outcome } => {

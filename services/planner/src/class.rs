@@ -110,6 +110,7 @@ impl Size {
         for component in &demand.components {
             size.add_component(component, settings);
         }
+        size.walltime_seconds = size.walltime_seconds.map(|seconds| demand.own_seconds(seconds));
         size
     }
 
@@ -141,7 +142,7 @@ fn ways(demand: &Demand, settings: &ClusterSettings) -> Vec<Uses> {
         let mut size = Size { walltime_seconds: Some(0), ..Size::default() };
         size.add(alternative, settings);
         let Size { nodes, cores, gpus, memory_bytes, walltime_seconds } = size;
-        let walltime_seconds = walltime_seconds.unwrap_or(u64::MAX);
+        let walltime_seconds = walltime_seconds.map_or(u64::MAX, |seconds| demand.own_seconds(seconds));
         Usage { jobs: 1, nodes, cores, gpus, memory_bytes, walltime_seconds }
     };
     let of_component = |component: &ComponentDemand| match &component.alternatives[..] {

@@ -83,6 +83,10 @@ pub struct Engine {
     /// Runs that can use more or fewer resources.
     pub(crate) elastic: BTreeMap<JobId, ElasticRun>,
     pub(crate) yielding: BTreeMap<JobId, YieldingRun>,
+    /// The run that began last.
+    last_begun: Option<JobId>,
+    /// When runs were taken to end that make way for promises, in the last pass.
+    pub(crate) cuts: BTreeMap<JobId, Timestamp>,
     /// Whether a job whose filters are being asked holds back others of its priority and below.
     pub(crate) is_strict: bool,
     /// The job that keeps others of this priority and below from starting.
@@ -150,6 +154,8 @@ impl Engine {
             rebalanced: None,
             elastic: BTreeMap::new(),
             yielding: BTreeMap::new(),
+            last_begun: None,
+            cuts: BTreeMap::new(),
             is_strict: true,
             queue_block: None,
             assumes_passes: false,
@@ -212,10 +218,16 @@ impl Engine {
 
     /// Sets whether a run makes way for jobs of some classes.
     pub fn set_yielding(&mut self, job: JobId, run: Option<YieldingRun>) {
-        match run {
-            Some(run) => self.yielding.insert(job, run),
-            None => self.yielding.remove(&job),
+        let Some(run) = run else {
+            self.yielding.remove(&job);
+            return;
         };
+        // A run that begins makes no earlier start possible.
+        let is_news = self.yielding.get(&job) != Some(&run) && self.last_begun != Some(job);
+        self.yielding.insert(job, run);
+        if is_news {
+            self.machine.frees_anything();
+        }
     }
 
     /// How a run can use more or fewer resources.
@@ -529,6 +541,7 @@ impl Engine {
 
     fn hold_using(&mut self, run: ActiveRun, usage: Uses) {
         self.end(run.job);
+        self.last_begun = Some(run.job);
         let run = self.inner_run(run);
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;

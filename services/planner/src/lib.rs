@@ -50,7 +50,7 @@
 //!     deadline: None,
 //!     alternatives: [hour].into(),
 //! };
-//! let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None });
+//! let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 });
 //! let ann = Arc::new(Holder { user: "ann".into(), group: 1000, account: None, charges: Vec::new(), marks: None });
 //! let now = Timestamp(0);
 //! for number in [1, 2] {

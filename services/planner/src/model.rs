@@ -20,9 +20,35 @@ pub struct Demand {
     pub sharing: Option<Arc<Sharing>>,
     /// Its time, if its start is fixed; it has one component with one way then.
     pub fixed: Option<FixedTime>,
+    /// How much longer than the job its resources are kept free: the walltimes and deadlines here include it (OAR-Q-05).
+    pub guard_seconds: u64,
 }
 
 impl Demand {
+    /// The same demand, whose resources are kept free for longer than the job lasts.
+    #[must_use]
+    pub fn guarded(mut self, seconds: u64) -> Self {
+        self.guard_seconds = seconds;
+        if seconds == 0 {
+            return self;
+        }
+        let later = |at: Timestamp| at.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX);
+        let longer = |way: &Alternative| Alternative {
+            walltime_seconds: way.walltime_seconds.map(|walltime| walltime.saturating_add(seconds)),
+            ..way.clone()
+        };
+        for component in &mut self.components {
+            component.deadline = component.deadline.map(later);
+            component.alternatives = component.alternatives.iter().map(longer).collect();
+        }
+        self
+    }
+
+    /// How long a job lasts for which its resources are kept free for so long.
+    pub fn own_seconds(&self, kept_seconds: u64) -> u64 {
+        kept_seconds.saturating_sub(self.guard_seconds)
+    }
+
     /// The same demand, on these nodes.
     pub(crate) fn on_nodes(&self, on: &[String]) -> Self {
         let mut demand = self.clone();

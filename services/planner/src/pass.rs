@@ -19,6 +19,7 @@ mod quotas;
 mod real;
 mod reasons;
 mod renewal;
+mod through;
 mod trace;
 pub(crate) mod turn;
 mod users_most;
@@ -41,7 +42,7 @@ use crate::{
     queue::Place,
     search::Search,
 };
-use cycle::{Counted, Cycle, Verdict};
+use cycle::{Counted, Cycle, Through, Verdict};
 use inside::Blocked;
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
 use now_index::NowIndex;
@@ -124,6 +125,8 @@ impl Engine {
             wake: None,
             offers: self.open_offers(),
             swapped: Vec::new(),
+            cuts: BTreeMap::new(),
+            through: Through::default(),
             components: self.open_components(now),
             trace,
             beyond_users_most: self.beyond_users_most(),
@@ -184,6 +187,7 @@ impl Engine {
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
+        self.cuts = std::mem::take(&mut cycle.cuts);
         self.tell_the_patient(&mut cycle);
         self.tell_the_hopeless(&mut cycle);
         self.tell_who_is_left_out(&mut cycle);

@@ -90,7 +90,7 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
     let demand = Demand::new(request, scope.default_memory_per_core_bytes, exclusive);
     let mut candidates: Vec<&FreeNode> =
         free.nodes().iter().filter(|node| can_serve(node, scope, request, exclusive)).collect();
-    let is_weighted = candidates.windows(2).any(|pair| pair[0].spec.weight() != pair[1].spec.weight());
+    let is_weighted = is_weighted(&candidates);
     if is_weighted {
         candidates.sort_by_cached_key(|node| node.spec.weight());
     }
@@ -102,6 +102,11 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
         parts.sort_by_key(|part| part.node.node);
     }
     demand.shares(parts)
+}
+
+/// Whether some of these nodes are to be taken before others.
+fn is_weighted(nodes: &[&FreeNode]) -> bool {
+    nodes.windows(2).any(|pair| pair[0].spec.weight() != pair[1].spec.weight())
 }
 
 /// Parts that serve a path with this many tasks.
@@ -131,17 +136,22 @@ fn place_groups<'f, 'a>(
     tasks: Option<u32>,
     nodes: &[&'f FreeNode<'a>],
 ) -> Option<Vec<Part<'f, 'a>>> {
-    let mut groups: BTreeMap<_, Vec<&'f FreeNode<'a>>> = BTreeMap::new();
-    for node in nodes {
+    let mut by_value: BTreeMap<_, (usize, Vec<&'f FreeNode<'a>>)> = BTreeMap::new();
+    for (at, node) in nodes.iter().enumerate() {
         if let Some(value) = node.spec.properties.get(property) {
-            groups.entry(value).or_default().push(node);
+            by_value.entry(value).or_insert_with(|| (at, Vec::new())).1.push(node);
         }
+    }
+    let mut groups: Vec<(usize, Vec<&'f FreeNode<'a>>)> = by_value.into_values().collect();
+    if is_weighted(nodes) {
+        // A group ranks by its best node (OAR-R-12).
+        groups.sort_by_key(|(first, _)| *first);
     }
     let (least, most) = bounds(count, groups.len());
     let serve = |wanted: u32| {
         let mut parts = Vec::new();
         let mut served = 0;
-        for group in groups.values() {
+        for (_, group) in &groups {
             if served == wanted {
                 break;
             }

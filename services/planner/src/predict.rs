@@ -119,6 +119,12 @@ impl Forward {
     pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
         let mut engine = engine.clone().without_reasons().assuming_passes().between_passes();
         engine.open_all_domains();
+        // They are as good as gone.
+        let leaving: Vec<JobId> = engine.yielding.values().filter(|run| run.is_leaving).map(|run| run.job).collect();
+        for job in leaving {
+            engine.end(job);
+            engine.set_yielding(job, None);
+        }
         let (starts, followers) = (BTreeMap::new(), Followers::default());
         let running_tasks = BTreeMap::new();
         Self { engine, now, followers, running_tasks, starts, watch: None, watched: None, last: Timestamp::MAX }
@@ -163,7 +169,6 @@ impl Forward {
         for start in plan.starts {
             self.start(start);
         }
-        // Only for fixed starts: whoever else gains does so at once or never.
         let make_way: Vec<JobId> = plan.preemptions.into_iter().flat_map(|preemption| preemption.victims).collect();
         if !make_way.is_empty() {
             make_way.into_iter().for_each(|victim| self.end(victim));
@@ -224,6 +229,7 @@ impl Forward {
 
     fn end(&mut self, job: JobId) {
         self.engine.end(job);
+        self.engine.set_yielding(job, None);
         self.engine.set_capacity_freed(true);
         let array = job.index.and_then(|_| self.engine.queue.place_of(job.whole()));
         let tasks = array.and_then(|place| self.engine.queue.get_mut(place)?.tasks.as_mut());

@@ -2,11 +2,13 @@
 
 mod alone;
 mod jobs;
+mod order;
 mod reserve;
 mod routing;
 
 pub(crate) use jobs::asked_by_name;
 pub use jobs::{expected_end, facts_of};
+pub(crate) use order::heavier;
 
 use crate::{
     PolicyError,
@@ -23,15 +25,15 @@ use muster_domain::{
 };
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
-    cluster::QueueSpec,
+    cluster::{ClusterSettings, QueueSpec},
     command::Start,
     energy::PowerRule,
     event::{Event, PlanEffect, Record, WaitingJob},
     job::WaitReason,
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
     policy::Policy,
-    resources::{NodeSpec, PropertyValue},
 };
+use order::Ranks;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -49,6 +51,8 @@ pub struct Projection {
     blocked: BTreeSet<JobId>,
     /// Jobs that the last plan promised something, which may not have been accepted.
     proposed: Vec<JobId>,
+    /// The ranks of nodes in the order of the site, if it has one.
+    ranks: Ranks,
 }
 
 /// A plan in the form in which the ledger is asked for it.
@@ -87,6 +91,7 @@ impl Projection {
             eligible: 0,
             blocked: BTreeSet::new(),
             proposed: Vec::new(),
+            ranks: Ranks::new(),
         };
         projection.tell_all();
         projection
@@ -128,10 +133,10 @@ impl Projection {
     pub fn apply(&mut self, record: &Record) -> Result<bool, Violation> {
         let event = &record.event;
         let touched = self.touched(event);
-        let quotas = matches!(event, Event::SettingsChanged { .. }).then(|| self.state.settings().quotas.clone());
+        let rules = matches!(event, Event::SettingsChanged { .. }).then(|| self.state.settings().clone());
         self.state.apply(record)?;
         let effect = event.plan_effect();
-        if effect == PlanEffect::Rules || quotas.is_some_and(|before| before != self.state.settings().quotas) {
+        if effect == PlanEffect::Rules || rules.is_some_and(|before| is_other_rule(&before, self.state.settings())) {
             *self = Self::of(std::mem::take(&mut self.state));
             return Ok(true);
         }
@@ -267,6 +272,7 @@ impl Projection {
 
     /// Tells the engine all of the state.
     fn tell_all(&mut self) {
+        self.ranks = order::ranks(&self.state);
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
         self.engine.set_fixed_starts(settings);
@@ -277,7 +283,7 @@ impl Projection {
             self.engine.set_licence(name, licence.total);
         }
         for node in self.state.nodes() {
-            tell_node(&mut self.engine, &self.state, node);
+            tell_node(&mut self.engine, &self.state, node, &self.ranks);
             self.engine.set_closures(node.id, closures(node));
         }
         let reservations: Vec<Arc<str>> =
@@ -376,7 +382,10 @@ impl Projection {
             }
             Event::QueueRemoved { name } => self.engine.remove_queue(name),
             Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
-            Event::NodeRemoved { node } => self.engine.remove_node(*node),
+            Event::NodeRemoved { node } => {
+                self.engine.remove_node(*node);
+                self.tell_node(*node);
+            }
             Event::NodeAdded { node, .. } | Event::NodeChanged { node, .. } => {
                 self.tell_node(*node);
                 // Its properties can say when it goes away.
@@ -403,8 +412,12 @@ impl Projection {
     }
 
     fn tell_node(&mut self, id: NodeId) {
-        if let Some(node) = self.state.node(id) {
-            tell_node(&mut self.engine, &self.state, node);
+        let before = std::mem::replace(&mut self.ranks, order::ranks(&self.state));
+        let moved = order::moved(&before, &self.ranks).into_iter().filter(|other| *other != id);
+        for id in moved.chain([id]) {
+            if let Some(node) = self.state.node(id) {
+                tell_node(&mut self.engine, &self.state, node, &self.ranks);
+            }
         }
     }
 
@@ -585,19 +598,9 @@ fn engine_for(policy: &Arc<Policy>) -> Engine {
     Engine::new(policy.clone()).unwrap_or_else(plain)
 }
 
-fn tell_node(engine: &mut Engine, state: &State, node: &Node) {
-    let spec = if state.power_of(node.id).is_some() { heavier(&node.spec) } else { node.spec.clone() };
-    engine.set_node(node.id, spec, state.takes_jobs(node));
+fn tell_node(engine: &mut Engine, state: &State, node: &Node, ranks: &Ranks) {
+    engine.set_node(node.id, order::placed(state, node, ranks), state.takes_jobs(node));
     engine.set_faulty_gpus(node.id, node.faulty_gpus());
-}
-
-/// A node that sleeps weighs more than any that is awake, so that jobs get those first.
-pub(crate) fn heavier(spec: &NodeSpec) -> Arc<NodeSpec> {
-    const ASLEEP: i64 = 1 << 40;
-    let mut spec = spec.clone();
-    let weight = PropertyValue::Number(spec.weight().saturating_add(ASLEEP));
-    spec.properties.insert(NodeSpec::WEIGHT.to_owned(), weight);
-    Arc::new(spec)
 }
 
 /// The times in which a node serves no job, and the end of its time if it has one (OAR-E-02).
@@ -605,6 +608,13 @@ fn closures(node: &Node) -> Vec<Closure> {
     let set = node.closures.iter().map(|closure| Closure { from: closure.from, until: closure.until });
     let gone = PowerRule::of(&node.spec).until.map(|from| Closure { from, until: Timestamp::MAX });
     set.chain(gone).collect()
+}
+
+/// Whether settings that are in every demand or on every node have changed.
+fn is_other_rule(before: &ClusterSettings, after: &ClusterSettings) -> bool {
+    let rules =
+        |settings: &ClusterSettings| (settings.quotas.clone(), settings.guard_seconds, settings.node_order.clone());
+    rules(before) != rules(after)
 }
 
 /// Whether a reason holds at the head of the order only.

@@ -208,6 +208,10 @@ impl Components {
     fn run_ended(&mut self, run: RunId, is_last_told: bool) -> Result<(), String> {
         let Some(attempt) = self.attempts.remove(&run) else { return Ok(()) };
         self.over.insert(run);
+        if attempt.parts.values().all(|part| !part.has_started && !part.has_ended) {
+            // Its nodes did not wake, so it was never launched.
+            return Ok(());
+        }
         let mut unended = attempt.parts.iter().filter(|(_, part)| !part.has_ended).map(|((node, _), _)| node);
         match unended.nth(usize::from(!is_last_told)) {
             Some(node) => Err(format!("a run of job {} is over, and its part on node {node} is not", attempt.job)),

@@ -44,6 +44,11 @@ pub(super) enum Parcel {
         node: usize,
         orders: Arc<Vec<NodeOrder>>,
     },
+    /// Orders that an agent has asked for.
+    Pulled {
+        node: usize,
+        orders: Arc<Vec<NodeOrder>>,
+    },
     Commit(Arc<Commit>),
     WantsReplay {
         from: Sequence,

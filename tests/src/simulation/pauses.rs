@@ -124,7 +124,9 @@ impl World {
 /// The node whose executor must be running for this to happen.
 fn executor_of(happening: &Happening) -> Option<usize> {
     match happening {
-        Happening::Arrives(Parcel::Orders { node, .. } | Parcel::Briefed { node, .. })
+        Happening::Arrives(
+            Parcel::Orders { node, .. } | Parcel::Pulled { node, .. } | Parcel::Briefed { node, .. },
+        )
         | Happening::Heartbeat(node)
         | Happening::PartEnds { node, .. }
         | Happening::Arrives(Parcel::Answer { to: Party::Node(node), .. })

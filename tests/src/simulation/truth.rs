@@ -5,6 +5,7 @@ use super::{
     components::Components,
     effects::Effects,
     ledger::{Round, StoredRecord},
+    mechanisms::Counts,
     node::Key,
     tasks::Tasks,
 };
@@ -41,6 +42,8 @@ pub(super) struct Truth {
     tasks: Tasks,
     /// The jobs with several components in the log.
     components: Components,
+    /// Counts of domains, quotas, runs that make way, and nodes that sleep or vanish.
+    mechanisms: Counts,
     /// A promise that was broken on a node.
     broken: Option<String>,
 }
@@ -68,6 +71,10 @@ impl Truth {
 
     pub(super) fn components(&self) -> &Components {
         &self.components
+    }
+
+    pub(super) fn mechanisms(&self) -> &Counts {
+        &self.mechanisms
     }
 
     pub(super) fn started(&mut self, part: Key, node: usize) {
@@ -125,6 +132,7 @@ impl Truth {
         self.chains = Chains::default();
         self.tasks = Tasks::default();
         self.components = Components::default();
+        self.mechanisms = Counts::default();
         self.replay(log)
     }
 
@@ -146,6 +154,7 @@ impl Truth {
             self.tasks.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.components.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
+            self.mechanisms.see(&stored.record, &self.replayed);
             self.last_hash = stored.hash;
             self.replayed.apply(&stored.record).map_err(|violation| violation.to_string())?;
         }

@@ -1,5 +1,6 @@
 //! Users who submit and change jobs at random.
 
+use super::{Options, mechanisms};
 use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId,
@@ -20,11 +21,13 @@ pub(super) struct UserHost {
     number: u32,
     /// Whether jobs mostly have several components.
     components: bool,
+    /// Whether jobs mostly open planning domains, make way and the like.
+    mechanisms: bool,
 }
 
 impl UserHost {
-    pub(super) fn new(number: usize, components: bool) -> Self {
-        Self { number: number as u32, components }
+    pub(super) fn new(number: usize, options: &Options) -> Self {
+        Self { number: number as u32, components: options.components, mechanisms: options.mechanisms }
     }
 
     /// The first one is an operator as well: root.
@@ -45,6 +48,10 @@ impl UserHost {
         let user_hold = Holds { user: true, ..Holds::default() };
         if self.components && random.random_range(0..4) > 0 {
             return on_components(random, state, &jobs);
+        }
+        if self.mechanisms && random.random_range(0..3) > 0 {
+            let plain = job(random, &jobs);
+            return mechanisms::command(random, state, plain);
         }
         if has_filters && random.random_range(0..2) == 0 {
             return self.filtered(random, state, &jobs, some_job);

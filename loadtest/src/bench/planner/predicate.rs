@@ -112,7 +112,7 @@ fn passes(nodes: u32) -> Result<[Duration; 2]> {
     let way = Alternative { requests: vec![request], walltime_seconds: Some(3_600), ..Alternative::default() };
     let component =
         ComponentDemand { queue: "main".into(), reservation: None, deadline: None, alternatives: [way].into() };
-    let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None });
+    let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 });
     let now = Timestamp::from_unix_seconds(1_800_000_000);
     let mut pass = |number| -> Result<Duration> {
         let (id, demand) = (JobId::job(number), demand.clone());

@@ -375,7 +375,7 @@ fn demand(alternative: Alternative, queue: &str) -> Demand {
 fn demand_of(ways: Vec<Alternative>, queue: &str) -> Demand {
     let component =
         ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: ways.into() };
-    Demand { components: vec![component], sharing: None, fixed: None }
+    Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 }
 }
 
 fn walltime_seconds(demand: &Demand) -> u64 {

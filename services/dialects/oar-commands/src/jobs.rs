@@ -29,7 +29,10 @@ pub fn state(detail: &JobDetail) -> State {
     let is_unanswered = types.contains(&JobType::FixedStart) && detail.job.slot_start.is_none();
     // A job that ran, waited again and was deleted then did not end with its run.
     let last = detail.runs.last().filter(|run| run.started.is_some() && run.outcome == detail.job.outcome);
-    state_of(&detail.job, types.contains(&JobType::Noop), is_unanswered, last.is_some())
+    let is_noop = types.contains(&JobType::Noop);
+    let told = detail.spec.attributes.get(keys::TYPES).map_or("", String::as_str);
+    let is_pulled = told.lines().any(|kind| kind.trim() == "desktop_computing");
+    state_of(&detail.job, (is_noop, is_pulled), is_unanswered, last.is_some())
 }
 
 /// Whether a job runs its command on a host apart from the nodes that it holds.
@@ -39,10 +42,11 @@ pub fn is_apart(detail: &JobDetail) -> bool {
 
 /// The state of a job in a list, where its types are not known.
 pub fn listed_state(view: &JobView) -> State {
-    state_of(view, false, false, view.started.is_some())
+    state_of(view, (false, false), false, view.started.is_some())
 }
 
-fn state_of(view: &JobView, is_noop: bool, is_unanswered: bool, has_run: bool) -> State {
+/// The state of a job, which may be of the types noop and desktop computing.
+fn state_of(view: &JobView, (is_noop, is_pulled): (bool, bool), is_unanswered: bool, has_run: bool) -> State {
     let outcome = view.outcome.as_ref().map(outcome);
     neutral::state(Neutral {
         state: view.state,
@@ -51,6 +55,7 @@ fn state_of(view: &JobView, is_noop: bool, is_unanswered: bool, has_run: bool) -
         is_unanswered,
         is_resuming: view.is_resuming,
         is_noop,
+        is_pulled,
         has_run,
     })
 }

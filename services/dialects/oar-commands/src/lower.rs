@@ -920,5 +920,31 @@ mod tests {
         assert_eq!(said("completed"), "--site lyon 4242 my 'run END completed\n");
         assert_eq!(said("started"), "--site lyon 4242 my 'run RUNNING started\n");
         assert_eq!(said("cancelled"), "", "ERROR is not wanted");
+        assert_eq!(said("resuming"), "", "RESUMING is not wanted");
+    }
+
+    /// W9, OAR-N-03, OAR-N-04, OAR-N-06: each word is an argument of its own, also an empty name; the comment is one line.
+    #[test]
+    fn w9_each_word_is_an_argument() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let hook = std::env::temp_dir().join(format!("muster-hook-{}", std::process::id()));
+        std::fs::write(&hook, "#!/bin/sh\nfor word; do echo \"<$word>\"; done\n").expect("a file");
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("its own file");
+        let wish = format!("exec:{} --site lyon", hook.display());
+        let said = |name: &[&str], event: &str, why: Option<&str>| {
+            let spec = job(&[name, &["--notify", &wish, "true"]].concat());
+            let Sink::Exec(line) = &spec.notifications[0].sink else { panic!("it is a program") };
+            let mut command = std::process::Command::new("/bin/sh");
+            command.args(["-c", line]).env("MUSTER_EVENT", event).env("MUSTER_JOB_ID", "4242");
+            command.envs(why.map(|why| ("MUSTER_REASON", why)));
+            String::from_utf8(command.output().expect("there is a shell").stdout).expect("text")
+        };
+        let all = |words: &[&str]| words.iter().map(|word| format!("<{word}>\n")).collect::<String>();
+        let named = ["-n", "my run"];
+        let expected = ["--site", "lyon", "4242", "my run", "END", "all went well"];
+        assert_eq!(said(&named, "completed", Some("all went well")), all(&expected));
+        let expected = ["--site", "lyon", "4242", "", "RESUMING", "resuming"];
+        assert_eq!(said(&[], "resuming", None), all(&expected));
+        std::fs::remove_file(hook).expect("it was there");
     }
 }

@@ -335,6 +335,9 @@ fn resubmit(site: &mut Site, job: u64, words: &Words) -> Ended {
     }
     let mut spec = detail.spec;
     spec.attributes.insert(keys::REPLACES.to_owned(), job.to_string());
+    // Jobs that wait for the other one wait for this one (OAR-D-05).
+    spec.types.retain(|kind| !matches!(kind, JobType::TakesPlaceOf(_)));
+    spec.types.push(JobType::TakesPlaceOf(JobId::job(job)));
     spec.attributes.remove(keys::INDEX);
     // An operator's remarks are about the other job, and its owner may not write them.
     spec.attributes.retain(|name, _| !muster_schemas::job::is_of_operators(name));

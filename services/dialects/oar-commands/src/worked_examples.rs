@@ -30,17 +30,23 @@ fn holder() -> Arc<Holder> {
 fn demand_of(alternatives: Vec<Alternative>) -> Arc<Demand> {
     let alternatives = alternatives.into();
     let component = ComponentDemand { queue: "default".into(), reservation: None, deadline: None, alternatives };
-    Arc::new(Demand { components: vec![component], sharing: None, fixed: None })
+    Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 })
 }
 
 /// The fixture S under a policy that promises each job its place.
 struct S {
     engine: Engine,
     jobs: u64,
+    /// How long resources are kept free after each job, in seconds.
+    guard: u32,
 }
 
 impl S {
     fn new() -> Self {
+        Self::guarded(0)
+    }
+
+    fn guarded(guard: u32) -> Self {
         let mut engine = Engine::new(Arc::new(Policy::built_in("conservative").expect("there is one"))).expect("good");
         for (node, switch) in (1..).zip(["s1", "s1", "s2", "s2"]) {
             let spec = NodeSpec {
@@ -53,7 +59,7 @@ impl S {
             };
             engine.set_node(NodeId(node), Arc::new(spec), true);
         }
-        Self { engine, jobs: 0 }
+        Self { engine, jobs: 0, guard }
     }
 
     /// The same, while a job holds resources until a time.
@@ -75,7 +81,7 @@ impl S {
                 demand: demand_of(vec![Alternative { requests, ..Alternative::default() }]),
                 holder: holder(),
                 placement: Arc::new(Placement { components }),
-                expected_end: at(until),
+                expected_end: at(until + i64::from(self.guard)),
                 attributes: None,
             });
         }
@@ -93,10 +99,11 @@ impl S {
         };
         self.jobs += 1;
         let id = JobId::job(self.jobs);
+        let demand = Demand::clone(&demand_of(shapes.iter().map(lowered).collect()));
         self.engine.enqueue(QueuedJob {
             id,
             tasks: None,
-            demand: demand_of(shapes.iter().map(lowered).collect()),
+            demand: Arc::new(demand.guarded(self.guard.into())),
             holder: holder(),
             priority: 0,
             is_list: false,
@@ -161,14 +168,16 @@ fn the_first_hole_that_holds_the_demand() {
     }
 }
 
-/// OAR-G-02, OAR-G-04, W2 with G=0: later jobs use holes, and delay no earlier one.
+/// OAR-G-02, OAR-G-04, W2 with G=0 and with G=10: later jobs use holes, and delay no earlier one.
 #[test]
 fn later_jobs_use_holes_and_delay_no_earlier_one() {
-    let mut s = S::new().busy(&[1, 2, 3, 4], 100);
-    let jobs = [("/nodes=3", 60), ("/nodes=4", 60), ("/nodes=1", 30), ("/nodes=1", 50)].map(|one| s.submit(&[one]));
-    let places = s.plan(&jobs);
-    let expected = [(0, "5-16"), (100, "1-16"), (60, "5-8"), (160, "1-4")];
-    assert_eq!(places, expected.map(|(start, resources)| (start, ids(resources))));
+    for (guard, starts) in [(0, [0, 100, 60, 160]), (10, [0, 110, 70, 180])] {
+        let mut s = S::guarded(guard).busy(&[1, 2, 3, 4], 100);
+        let jobs = [("/nodes=3", 60), ("/nodes=4", 60), ("/nodes=1", 30), ("/nodes=1", 50)].map(|one| s.submit(&[one]));
+        let places = s.plan(&jobs);
+        let resources = ["5-16", "1-16", "5-8", "1-4"].map(ids);
+        assert_eq!(places, starts.into_iter().zip(resources).collect::<Vec<_>>(), "G={guard}");
+    }
 }
 
 /// OAR-G-08, W2: of several shapes the one that ends first, and among equals the one that was given first.

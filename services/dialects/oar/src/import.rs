@@ -181,6 +181,62 @@ mod tests {
         assert!(imported.warnings[0].contains("a command line that no shell has to read"), "{:?}", imported.warnings);
     }
 
+    /// OAR-C-13, OAR-R-12, OAR-T-11: the order of resources becomes one of nodes as far as it is about nodes, and the guard time is
+    /// taken over.
+    #[test]
+    fn the_order_of_resources_and_the_guard_time_are_taken_over() {
+        let usual = "scheduler_priority ASC, state_num ASC, available_upto DESC, suspended_jobs ASC, network_address ASC, resource_id ASC";
+        for (order, keys, warning) in [
+            (
+                usual,
+                "[\"awake\", \"name\"]",
+                Some("scheduler_priority, available_upto, suspended_jobs of resources say nothing"),
+            ),
+            ("mem DESC, host, core, wheels", "[\"-mem\", \"name\"]", None),
+        ] {
+            let conf = format!("SCHEDULER_RESOURCE_ORDER=\"{order}\"\nSCHEDULER_JOB_SECURITY_TIME=\"60\"\n");
+            let imported = configuration("lyon", None, Some(&conf)).expect("it can be read");
+            for line in [format!("node_order = {keys}\n"), "guard_seconds = 60\n".to_owned()] {
+                assert!(imported.text.contains(&line), "{line}{}", imported.text);
+            }
+            assert_eq!(imported.warnings.len(), usize::from(warning.is_some()), "{:?}", imported.warnings);
+            assert!(
+                imported.warnings.iter().zip(warning).all(|(told, part)| told.contains(part)),
+                "{:?}",
+                imported.warnings
+            );
+        }
+        let wrong = configuration("lyon", None, Some("SCHEDULER_RESOURCE_ORDER=\"mem UP\"\n")).expect("it can be read");
+        assert!(wrong.warnings[0].contains("expected ASC or DESC"), "{:?}", wrong.warnings);
+        assert!(!wrong.text.contains("node_order"), "{}", wrong.text);
+    }
+
+    /// OAR-C-13: the keys of the settings that OAR's mechanisms go by are all known: taken over, usual, or named with what to do. One
+    /// that is misspelt is named as well.
+    #[test]
+    fn the_keys_of_all_mechanisms_are_known() {
+        const KEYS: &str = "ACCOUNTING_WINDOW COSYSTEM_HOSTNAME DEAD_SWITCH_TIME DEPLOY_HOSTNAME \
+            DESKTOP_COMPUTING_ALLOW_CREATE_NODE DETACH_JOB_FROM_SERVER JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD \
+            JUST_AFTER_SUSPEND_EXEC_FILE JUST_BEFORE_RESUME_EXEC_FILE OARSUB_DEFAULT_RESOURCES OARSUB_NODES_RESOURCES \
+            RESERVATION_WAITING_RESOURCES_TIMEOUT SCHEDULER_AVAILABLE_SUSPENDED_RESOURCE_TYPE \
+            SCHEDULER_BESTEFFORT_KILL_DURATION_BEFORE_RESERVATION SCHEDULER_JOB_SECURITY_TIME \
+            SCHEDULER_NODE_MANAGER_IDLE_TIME SCHEDULER_NODE_MANAGER_SLEEP_CMD SCHEDULER_NODE_MANAGER_SLEEP_TIME \
+            SCHEDULER_NODE_MANAGER_WAKEUP_TIME SCHEDULER_NODE_MANAGER_WAKE_UP_CMD SCHEDULER_PRIORITY_HIERARCHY_ORDER \
+            SCHEDULER_RESOURCE_ORDER SCHEDULER_TIMEOUT SUSPEND_RESUME_SCRIPT_TIMEOUT USERS_ALLOWED_HOLD_RESUME \
+            ENERGY_SAVING_NODES_KEEPALIVE ENERGY_SAVING_NODE_MANAGER_WAKEUP_TIMEOUT ENERGY_SAVING_WINDOW_SIZE \
+            ENERGY_SAVING_WINDOW_TIME ENERGY_SAVING_WINDOW_TIMEOUT QUOTAS QUOTAS_CONF_FILE \
+            SCHEDULER_FAIRSHARING_MAX_JOB_PER_USER SCHEDULER_GANTT_HOLE_MINIMUM_TIME SERVER_PROLOGUE_EXEC_FILE \
+            SERVER_EPILOGUE_EXEC_FILE SERVER_PROLOGUE_EPILOGUE_TIMEOUT PROLOGUE_EXEC_FILE EPILOGUE_EXEC_FILE \
+            PROLOGUE_EPILOGUE_TIMEOUT STAGEIN_CACHE_EXPIRY SCHEDULER_TOKEN_SCRIPTS OARSUB_FORCE_JOB_KEY";
+        for key in KEYS.split_whitespace() {
+            let imported = configuration("lyon", None, Some(&format!("{key}=\"17\"\n"))).expect("it can be read");
+            assert!(!imported.warnings.join("\n").contains("is not known"), "{key}: {:?}", imported.warnings);
+            let wrong = configuration("lyon", None, Some(&format!("{key}X=\"17\"\n"))).expect("it can be read");
+            let told = wrong.warnings.concat();
+            assert!(told.contains(&format!("{key}X is not known here")), "{told}");
+        }
+    }
+
     /// OAR-C-13
     #[test]
     fn other_texts_are_refused() {

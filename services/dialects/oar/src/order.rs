@@ -57,11 +57,12 @@ impl Order {
         }
     }
 
-    /// Reads `SCHEDULER_RESOURCE_ORDER`: `scheduler_priority ASC, available_upto DESC`.
+    /// Reads `SCHEDULER_RESOURCE_ORDER`: `scheduler_priority ASC, available_upto DESC`. Without `fields` every name is one of a
+    /// property.
     ///
     /// # Errors
     /// An unknown property, or a word other than `ASC` and `DESC` after it.
-    pub fn read(text: &str, fields: &Fields) -> Result<Self, Mistake> {
+    pub fn read(text: &str, fields: Option<&Fields>) -> Result<Self, Mistake> {
         let mut at = 0;
         let mut keys = Vec::new();
         for part in text.split(',') {
@@ -69,6 +70,29 @@ impl Order {
             at += part.len() + 1;
         }
         Ok(Self(keys))
+    }
+
+    /// The same as an order of nodes in a configuration, up to the first key by which single resources differ, and the keys
+    /// that say nothing there.
+    pub fn of_nodes(&self) -> (Vec<String>, Vec<&str>) {
+        let (mut keys, mut left_out) = (Vec::new(), Vec::new());
+        for Key { property, is_descending } in &self.0 {
+            let key = match property.as_str() {
+                property::ID | "core" | "cpu" | "thread" => break,
+                property::STATE => "awake",
+                property::NODE | "host" => "name",
+                property::SCHEDULER_PRIORITY | property::AVAILABLE_UPTO | property::SUSPENDED_JOBS => {
+                    left_out.push(property.as_str());
+                    continue;
+                }
+                other => other,
+            };
+            let key = format!("{}{key}", if *is_descending { "-" } else { "" });
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        (keys, left_out)
     }
 
     /// The resources in this order.
@@ -98,12 +122,13 @@ impl Key {
     }
 }
 
-fn key(part: &str, fields: &Fields) -> Result<Key, String> {
+fn key(part: &str, fields: Option<&Fields>) -> Result<Key, String> {
     let mut words = part.split_whitespace();
     let name = words.next().unwrap_or_default().to_ascii_lowercase();
     let property = if name == STATE_NUMBER { property::STATE.to_owned() } else { name };
-    if !fields.contains_key(&property) {
-        let near = suggestion(&property, fields.keys().map(String::as_str));
+    let is_known = fields.map_or(!property.is_empty(), |fields| fields.contains_key(&property));
+    if !is_known {
+        let near = suggestion(&property, fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str));
         return Err(format!("no property is called '{}'{near}", shown(&property)));
     }
     let is_descending = match words.next().map(str::to_ascii_uppercase).as_deref() {

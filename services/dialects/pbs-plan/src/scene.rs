@@ -330,7 +330,7 @@ impl<'s> Scene<'s> {
         let next = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
         let group = *self.groups.entry(job.group.as_deref().unwrap_or_default()).or_insert(next);
         Ok(Told {
-            demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None }),
+            demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 }),
             holder: Arc::new(Holder {
                 user: job.user.as_str().into(),
                 group,

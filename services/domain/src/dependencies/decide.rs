@@ -2,14 +2,17 @@
 
 use crate::{
     decide::{Access, conflict, invalid, not_found},
-    jobs::Job,
+    dependencies::Condition,
+    jobs::{Component, Job},
     state::State,
 };
 use muster_schemas::{
     JobId,
     command::Refusal,
-    job::{Dependencies, Dependency, DependencyKind},
+    event::{Event, JobChange},
+    job::{Dependencies, Dependency, DependencyKind, JobSpec, JobType},
 };
+use std::sync::Arc;
 
 /// Whether every job that is depended on exists, and those that would be put behind this one may be. The number of a
 /// component stands for its job, that of an array's task for the task (SL-C-19). If the job or its target is not an
@@ -56,6 +59,54 @@ fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobI
         return Err(conflict(format!("dependencies: job {target} no longer waits, nothing can be put before it")));
     }
     Ok(())
+}
+
+/// The changes of the jobs that wait for the one whose place a new job takes: they wait for the new one (OAR-D-05).
+///
+/// # Errors
+/// If the other one has not ended, or belongs to somebody else.
+pub(crate) fn followers_of_replaced(access: &Access, spec: &JobSpec, by: JobId) -> Result<Vec<Event>, Refusal> {
+    let replaced = spec.types.iter().filter_map(|kind| match kind {
+        JobType::TakesPlaceOf(job) => Some(*job),
+        _ => None,
+    });
+    let mut events = Vec::new();
+    // Nobody depends on a job that has been forgotten.
+    for old in replaced.filter_map(|old| access.state.job(old)) {
+        access.require_management(old)?;
+        let is_ending = old.run().and_then(|run| access.state.run(run)).is_some_and(|run| run.stopping.is_some());
+        if !old.is_finished() && !is_ending {
+            return Err(conflict(format!("types: job {} has not ended, nothing takes its place", old.id)));
+        }
+        let waiting = access.state.dependents(old.id).filter_map(|id| access.state.job(id));
+        for job in waiting.filter(|job| job.is_waiting()) {
+            events.extend(moved(job, old.id, by));
+        }
+    }
+    Ok(events)
+}
+
+/// The changes by which a job depends on another one instead of the one before, for each component that does.
+fn moved(job: &Job, before: JobId, after: JobId) -> Vec<Event> {
+    let is_single = job.components.len() == 1;
+    let moved = |(number, component): (u32, &Component)| {
+        let own = &component.extras.as_ref()?.dependencies;
+        if own.iter().flatten().all(|condition| condition.dependency.job != Some(before)) {
+            return None;
+        }
+        let renamed = |condition: &Condition| {
+            let job = condition.dependency.job.map(|job| if job == before { after } else { job });
+            Dependency { job, ..condition.dependency.clone() }
+        };
+        let all_of = own.iter().map(|group| group.iter().map(renamed).collect()).collect();
+        let change = JobChange {
+            dependencies: Some(Dependencies { all_of }),
+            component: (!is_single).then_some(number),
+            ..JobChange::default()
+        };
+        Some(Event::JobModified { job: job.id, change: Arc::new(change) })
+    };
+    (0..).zip(&job.components).filter_map(moved).collect()
 }
 
 /// The job with this id, or the array of a task.

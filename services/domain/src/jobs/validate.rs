@@ -52,6 +52,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
     hands_off(spec)?;
+    place_of(spec)?;
     quotas::validate::of_job(spec)?;
     fixed::validate::of_job(spec)?;
     sharing::validate::of_job(spec)?;
@@ -78,6 +79,15 @@ fn hands_off(spec: &JobSpec) -> Result<(), Refusal> {
         return invalid(format!(
             "types: job `{name}` leaves nodes asleep: its script needs a node of its own, and it leaves the others alone"
         ));
+    }
+    Ok(())
+}
+
+/// A job takes the place of one other at most, and an array of none.
+fn place_of(spec: &JobSpec) -> Result<(), Refusal> {
+    let places = spec.types.iter().filter(|kind| matches!(kind, JobType::TakesPlaceOf(_))).count();
+    if places > 1 || places == 1 && spec.array.is_some() {
+        return invalid("types: one job takes the place of one other".to_owned());
     }
     Ok(())
 }

@@ -3,13 +3,14 @@
 use crate::support::*;
 use muster_domain::state::looks::counted;
 use muster_schemas::{
-    JobId,
+    CommandId, JobId,
     cluster::ClusterSettings,
     command::{Command, RefusalCode},
     event::{EndCause, Event, JobChange, NodeExit},
-    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, RequeuePolicy, WaitReason},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, JobType, Outcome, RequeuePolicy, WaitReason},
     resources::IndexSet,
 };
+use std::collections::BTreeSet;
 
 fn on(kind: DependencyKind, job: JobId) -> Dependency {
     Dependency { kind, job: Some(job), delay_seconds: 0 }
@@ -116,6 +117,37 @@ fn the_worked_example_of_exit_code_99() {
     run_for(&mut cluster, short, 60, 99);
     assert_eq!(cluster.waiting(), [always]);
     assert_eq!(reason(&cluster, strict), Some(WaitReason::DependencyNeverMet(short)));
+    cluster.assert_replays();
+}
+
+/// OAR-D-05: jobs that wait for one that has ended wait for the one that somebody submits in its place, from the same step on.
+#[test]
+fn dependents_follow_a_job_that_is_submitted_again() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let strict = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let other = cluster.submit("bob", after(DependencyKind::Failed, first));
+    let in_place = |of: JobId| JobSpec { types: vec![JobType::TakesPlaceOf(of)], ..job(1, 1) };
+    let submit = |of: JobId| Command::Submit { jobs: vec![in_place(of)] };
+    cluster.refused(&user("ada"), submit(first), RefusalCode::Conflict, "has not ended");
+    cluster.run_through(first, 3);
+    assert_eq!(cluster.waiting(), [other]);
+    assert_eq!(reason(&cluster, strict), Some(WaitReason::DependencyNeverMet(first)));
+    cluster.refused(&user("bob"), submit(first), RefusalCode::PermissionDenied, "");
+    let known = cluster.log.len();
+    let second = cluster.submit("ada", in_place(first));
+    let commands: BTreeSet<CommandId> = cluster.log[known..].iter().map(|record| record.command).collect();
+    assert_eq!(commands.len(), 1, "one step");
+    assert_eq!(cluster.waiting(), [second], "nobody starts in between");
+    for id in [strict, other] {
+        assert_eq!(reason(&cluster, id), Some(WaitReason::Dependency(second)));
+    }
+    let third = cluster.submit("ada", in_place(first));
+    assert_eq!(reason(&cluster, strict), Some(WaitReason::Dependency(second)), "the place is taken");
+    cluster.run_through(third, 0);
+    cluster.run_through(second, 0);
+    assert_eq!(cluster.waiting(), [strict]);
+    assert_eq!(reason(&cluster, other), Some(WaitReason::DependencyNeverMet(second)));
     cluster.assert_replays();
 }
 

@@ -4,14 +4,17 @@ use crate::{
     lists::{list, sweep},
     support::*,
 };
-use muster_domain::orders::{OrderSeed, follow_up, reconcile};
+use muster_domain::{
+    notify,
+    orders::{OrderSeed, follow_up, reconcile},
+};
 use muster_schemas::{
     JobId, PartId, RunId,
     accounts::{AccountChange, ClassSpec},
     cluster::ClusterConfig,
     command::{Command, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
-    job::{ExitStatus, JobState, Outcome, Usage},
+    job::{ExitStatus, JobSpec, JobState, Notification, Occasion, Outcome, Sink, Usage},
     plan::{ProposedPlan, ProposedPreemption},
     resources::{IndexSet, Placement},
 };
@@ -96,6 +99,43 @@ fn the_cores_of_a_suspended_job_are_for_others_and_it_waits_for_them() {
     end(&mut cluster, run);
     assert_eq!(free(&cluster, "node1"), "0-3");
     cluster.assert_replays();
+}
+
+/// OAR-N-04, W8: a continuation is told when it is asked for, once, whether the job has its cores at that time or waits for them.
+#[test]
+fn a_continuation_is_told_when_it_is_asked_for() {
+    let told = |cluster: &mut Cluster, happen: &mut dyn FnMut(&mut Cluster)| {
+        let known = cluster.log.len();
+        let mut state = cluster.state.clone();
+        happen(cluster);
+        let mut words = Vec::new();
+        for record in &cluster.log[known..] {
+            state.apply(record).expect("a good record");
+            words.extend(notify::items(&state, record).into_iter().map(|item| item.event));
+        }
+        words
+    };
+    let mut cluster = Cluster::new();
+    let wish = Notification {
+        on: vec![Occasion::Suspended],
+        sink: Sink::Mail("ada@example.org".into()),
+        spares_cancelled: false,
+    };
+    let spec = JobSpec { notifications: vec![wish], ..job(1, 2) };
+    let id = cluster.submit("ada", spec);
+    assert!(start_on(&mut cluster, id, &"0-1".parse().expect("cores"), false).is_empty());
+    let run = cluster.state.job(id).and_then(|job| job.run()).expect("it has started");
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
+    let suspends = &mut |cluster: &mut Cluster| drop(suspend(cluster, &[id]));
+    let resumes = &mut |cluster: &mut Cluster| drop(resume(cluster, &[id]));
+    assert_eq!(told(&mut cluster, suspends), ["suspended"]);
+    assert_eq!(told(&mut cluster, resumes), ["resumed"], "at once");
+    assert_eq!(told(&mut cluster, suspends), ["suspended"]);
+    let (_, urgent) = running(&mut cluster, "1-2");
+    assert_eq!(told(&mut cluster, resumes), ["resuming"], "although it waits");
+    end(&mut cluster, urgent);
+    let continues = &mut |cluster: &mut Cluster| assert_eq!(verbs(&cluster.tick()), ["resumed"]);
+    assert_eq!(told(&mut cluster, continues), [""; 0], "that is known");
 }
 
 #[test]

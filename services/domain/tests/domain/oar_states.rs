@@ -73,6 +73,7 @@ fn of(jobs: &Jobs, job: &Job) -> State {
         is_unanswered: job.types().contains(&JobType::FixedStart) && job.slot.is_none(),
         is_resuming: job.run().and_then(|run| jobs.run(run)).is_some_and(|run| run.is_resuming()),
         is_noop: job.types().contains(&JobType::Noop),
+        is_pulled: false,
         has_run: last.is_some(),
     })
 }

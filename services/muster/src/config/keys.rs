@@ -283,6 +283,18 @@ const CLUSTER: Section = Section {
             "Running jobs that make way for a job with a fixed start end this long before it; without it 60.",
         ),
         key(
+            "node_order",
+            Kind::Texts,
+            "[]",
+            "The order in which jobs get nodes: properties of nodes, `name` and `awake`, the most important first, with a `-` in front for the other direction. Without it nodes of less `weight` come first.",
+        ),
+        key(
+            "guard_seconds",
+            from_to(0, 3_600),
+            "",
+            "Plans keep resources free for this long after the walltime of each job; without it not at all.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

@@ -24,7 +24,8 @@ impl Engine {
             let walltimes = usage.iter().map(|usage| usage.walltime_seconds);
             let longest = walltimes.max().filter(|longest| *longest != u64::MAX && run.expected_end < Timestamp::MAX);
             let Some(longest) = longest else { continue };
-            let left = u64::try_from(run.expected_end.micros_since(now)).unwrap_or(0).div_ceil(1_000_000);
+            let kept = u64::try_from(run.expected_end.micros_since(now)).unwrap_or(0).div_ceil(1_000_000);
+            let left = run.demand.own_seconds(kept);
             self.limits.elapse(&run.holder, &run.demand, usage, longest.saturating_sub(left));
         }
     }
@@ -46,6 +47,21 @@ impl Engine {
         self.limits.begin(&run.holder, &run.demand, usage, run.attributes.as_deref());
         self.ends.insert((*assumed_end, run.job));
         self.insert_run(known);
+    }
+
+    /// Takes the room of a run off the machine, for this cycle only; limits and quotas still count it. Nothing else may be done
+    /// with the run before [`Engine::give_room`].
+    pub(crate) fn take_room(&mut self, job: JobId) {
+        let Some(Run { run, assumed_end, .. }) = self.runs.get(&job) else { return };
+        self.ends.remove(&(*assumed_end, job));
+        self.machine.lend(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
+    }
+
+    /// Puts the room of a run back on the machine, after [`Engine::take_room`] in this cycle.
+    pub(crate) fn give_room(&mut self, job: JobId) {
+        let Some(Run { run, assumed_end, .. }) = self.runs.get(&job) else { return };
+        self.machine.take(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
+        self.ends.insert((*assumed_end, job));
     }
 
     /// Adds a run to those that are known.

@@ -273,7 +273,8 @@ fn changed(demand: &Demand, change: &JobChange) -> Demand {
         let mut alternatives: Vec<Alternative> =
             change.alternatives.clone().unwrap_or_else(|| component.alternatives.to_vec());
         if let Some(walltime) = change.walltime_seconds {
-            alternatives.iter_mut().for_each(|alternative| alternative.walltime_seconds = Some(walltime));
+            let kept = walltime.saturating_add(demand.guard_seconds);
+            alternatives.iter_mut().for_each(|alternative| alternative.walltime_seconds = Some(kept));
         }
         ComponentDemand {
             queue: change.queue.as_deref().map_or_else(|| component.queue.clone(), Into::into),

@@ -132,8 +132,9 @@ impl<'e> Outlook<'e> {
 
     pub fn promise(&self, state: &State) -> Option<PromiseView> {
         let view = |start: Timestamp, placement: &Placement| {
+            let guard = i64::try_from(self.job.demand.guard_seconds).unwrap_or(i64::MAX);
             let end = expected_end(&self.job.demand, placement, start);
-            let end = (end < Timestamp::MAX).then_some(end);
+            let end = (end < Timestamp::MAX).then(|| end.plus_seconds(-guard));
             Some(PromiseView { start, end, nodes: nodes_of(state, placement) })
         };
         if let Some(slot) = self.planned.slot(self.job.id) {

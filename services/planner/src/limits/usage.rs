@@ -34,7 +34,8 @@ impl Usage {
         let mut uses: Uses = placement.components.iter().map(Self::of_component).collect();
         for ((usage, placed), component) in uses.iter_mut().zip(&placement.components).zip(&demand.components) {
             let way = component.alternatives.get(placed.alternative as usize);
-            usage.walltime_seconds = way.and_then(|way| way.walltime_seconds).unwrap_or(u64::MAX);
+            let seconds = way.and_then(|way| way.walltime_seconds).map(|seconds| demand.own_seconds(seconds));
+            usage.walltime_seconds = seconds.unwrap_or(u64::MAX);
         }
         uses
     }

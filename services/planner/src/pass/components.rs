@@ -294,7 +294,7 @@ impl Engine {
         let alternatives = component.alternatives.iter();
         let alternatives = alternatives.map(|alternative| Alternative { walltime_seconds, ..alternative.clone() });
         let component = ComponentDemand { alternatives: alternatives.collect(), ..component.clone() };
-        let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None });
+        let demand = Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 });
         let look_from = cycle.components.look_from(&demand, from)?;
         self.machine.refresh_gaps(demand.components[0].reservation.as_ref(), cycle.now);
         let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };

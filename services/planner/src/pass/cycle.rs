@@ -6,13 +6,13 @@ use crate::{
     engine::Run,
     limits::Uses,
     machine::Holding,
-    model::{Demand, Holder, Slot},
+    model::{Demand, Holder, Slot, YieldingRun},
     queue::Place,
     routes::Routed,
     search::{Known, Sweep},
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, Timestamp,
     command::Start,
     event::WaitingJob,
     job::WaitReason,
@@ -91,6 +91,10 @@ pub(super) struct Cycle<'c> {
     pub offers: Offers,
     /// The original runs of jobs that hold something else, or nothing, for this cycle only.
     pub swapped: Vec<Run>,
+    /// When runs end that make way for promises, in this cycle.
+    pub cuts: BTreeMap<JobId, Timestamp>,
+    /// The runs whose room is not on the machine, because they make way for the job that is looked at.
+    pub through: Through,
     /// The treatment of jobs that have several components.
     pub components: Components,
     /// What became of the jobs looked at, if that is wanted.
@@ -149,6 +153,28 @@ impl Cycle<'_> {
         if at > self.now && self.wake.is_none_or(|wake| at < wake) {
             self.wake = Some(at);
         }
+    }
+}
+
+/// The runs whose room is not on the machine, because they make way for the job that is looked at.
+#[derive(Default)]
+pub(super) struct Through {
+    /// Runs that make way for the same jobs, with one of them that decides; `None` until they are looked at.
+    pub kinds: Option<Vec<(YieldingRun, Vec<JobId>)>>,
+    /// Which of these kinds are away.
+    pub away: Vec<bool>,
+    /// The runs that are away.
+    pub jobs: Vec<JobId>,
+    /// The same by node.
+    pub on_nodes: BTreeMap<NodeId, Vec<JobId>>,
+    /// Those that have licences.
+    pub with_licences: Vec<JobId>,
+}
+
+impl Through {
+    /// Whether the room of any run is not on the machine.
+    pub fn is_open(&self) -> bool {
+        self.away.contains(&true)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Jobs with a fixed start (OAR-G-11, OAR-G-13): promised before all others or refused, and kept by every policy.
 
-use super::Cycle;
+use super::{Cycle, yielding::Wanted};
 use crate::{
     engine::Engine,
     limits::Usage,
@@ -58,7 +58,8 @@ impl Engine {
         let wanted = lasting(&demand, time.seconds_left(cycle.now));
         let found = self.viewed(demand.sharing.as_ref(), |engine| engine.search(cycle.now).at(&wanted, start));
         let quota = found.as_ref().map(|placement| self.quota_at(place, &wanted, placement, start));
-        let refusal = match quota.or_else(|| self.room_after_others(cycle, place, &wanted, start)) {
+        let asked = Wanted { demand: &wanted, ways: None, from: start };
+        let refusal = match quota.or_else(|| self.room_after_others(cycle, place, asked)) {
             Some(Ok(slot)) => {
                 self.change_slot(cycle, place, Some(slot));
                 return self.clear_way(cycle, place);
@@ -152,6 +153,7 @@ impl Engine {
 /// The demand for as long as this.
 fn lasting(demand: &Demand, seconds: u64) -> Demand {
     let mut demand = demand.clone();
+    let seconds = seconds.saturating_add(demand.guard_seconds);
     for component in &mut demand.components {
         let shorter = |way: &Alternative| Alternative { walltime_seconds: Some(seconds), ..way.clone() };
         component.alternatives = component.alternatives.iter().map(shorter).collect();

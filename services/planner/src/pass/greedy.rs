@@ -7,13 +7,15 @@ use crate::{
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
+    model::{Demand, Slot},
     queue::Place,
-    search::Search,
+    search::{Found, Search},
 };
 use muster_schemas::{
     Timestamp,
     job::WaitReason,
     policy::{Backfill, BackfillMode, CandidateOrder},
+    resources::Placement,
 };
 use std::sync::Arc;
 
@@ -59,11 +61,12 @@ impl Engine {
             if self.is_hopeless(*place) {
                 continue;
             }
-            let claimed = self.claim_as_list(cycle, *place).or_else(|| self.claim_by_class(cycle, *place));
+            let as_list = self.claim_as_list(cycle, *place);
+            let by_class = if as_list.is_some() { None } else { self.claim_by_class(cycle, *place) };
             if promises_left > 0 {
                 let taken_before = cycle.taken.len();
-                promises_left -= u32::from(self.promise_for_now(cycle, *place));
-                if let Some(claimed) = claimed {
+                promises_left -= u32::from(self.promise_for_now(cycle, *place, by_class));
+                if let Some(claimed) = as_list {
                     self.keep_idle(cycle, *place, &claimed, taken_before);
                 }
             } else {
@@ -147,11 +150,16 @@ impl Engine {
     }
 
     /// Promises a job its earliest start for this cycle, unless a limit holds it. If nobody knows that start, no later
-    /// job may have its nodes. Returns whether it waits for resources, and not for a limit.
-    fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
+    /// job may have its nodes. If runs make way for it, that is at once on what it has claimed, or as soon as the other
+    /// runs have left it enough. Returns whether it waits for resources, and not for a limit.
+    fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place, claimed: Option<Placement>) -> bool {
         let Some(class_id) = self.queue.class_at(place) else { return false };
         let demand = self.classes.get(class_id).demand.clone();
         let ways = self.open_ways(place);
+        if let Some(placement) = claimed {
+            let found = Found { start: cycle.now, placement };
+            return self.keep_for_now(cycle, place, &demand, found);
+        }
         let found = self.viewed(demand.sharing.as_ref(), |engine| {
             if !engine.search(cycle.now).only_grows {
                 engine.refresh_gaps(class_id, cycle.now);
@@ -165,22 +173,39 @@ impl Engine {
             Ok(search.earliest(class, cycle.now, Timestamp::MAX))
         });
         let Ok(found) = found else { return false };
-        let Some(found) = found else { return self.tell_no_start(cycle, place) };
+        let before = found.as_ref().map_or(Timestamp::MAX, |found| found.start);
+        let through = self.earlier_through(cycle, place, class_id, before);
+        let through = through.map(|slot| Found { start: slot.start, placement: Placement::clone(&slot.placement) });
+        let Some(found) = through.or(found) else { return self.tell_no_start(cycle, place) };
         if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &demand)) {
             return false;
         }
+        self.keep_for_now(cycle, place, &demand, found)
+    }
+
+    /// Promises a job a start for this cycle. Runs in its way end in time.
+    fn keep_for_now(&mut self, cycle: &mut Cycle, place: Place, demand: &Arc<Demand>, found: Found) -> bool {
         self.count_promise_for_now(cycle, place, &found);
         let holding = Holding::Promise { start: found.start };
         let placement = Arc::new(found.placement);
-        self.machine.take(&demand, &placement, holding);
+        self.machine.take(demand, &placement, holding);
+        self.clear_way_of(cycle, place, &Slot { start: found.start, placement: placement.clone() });
         if found.start <= cycle.now {
             // It waits for its other tasks, or as a moldable job for a way that ends sooner: its promised resources are
             // not free.
             cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
         }
-        cycle.taken.push((demand, placement, holding));
+        cycle.taken.push((demand.clone(), placement, holding));
         cycle.wake_at(found.start);
-        self.tell(cycle, place, WaitReason::Reserved { start: found.start });
+        let known = self.queue.get(place).and_then(|entry| entry.known_reason.as_deref());
+        let reason = match known {
+            // Runs leave for it. How long they take is no news.
+            Some(WaitReason::Reserved { start }) if found.start == cycle.now && *start <= cycle.now => {
+                WaitReason::Reserved { start: *start }
+            }
+            _ => WaitReason::Reserved { start: found.start },
+        };
+        self.tell(cycle, place, reason);
         true
     }
 

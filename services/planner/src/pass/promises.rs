@@ -15,7 +15,7 @@ use muster_schemas::{
     policy::{Backfill, BackfillMode},
     resources::{ComponentPlacement, NodeShare, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// Keeps promises: renews them if something became free, makes new ones, starts the jobs whose time has come, and
@@ -26,6 +26,7 @@ impl Engine {
         }
         if self.capacity_freed {
             self.renew_all(cycle, sorted);
+            self.look_at_all(cycle);
         }
         cycle.hints.clear();
         cycle.sweeps.clear();
@@ -38,6 +39,7 @@ impl Engine {
                 promises_left -= 1;
             }
         }
+        self.look_at_all(cycle);
         for place in sorted {
             self.redeem(cycle, *place);
         }
@@ -51,7 +53,9 @@ impl Engine {
     /// does not keep because another one made them. A policy that keeps promises makes them again, in order, together
     /// with those of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
-        if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
+        // Promises behind a run that makes way count on its end, and who makes way is decided again in each pass.
+        let is_in_doubt = std::mem::take(&mut self.slots_in_doubt) || !self.yielding.is_empty();
+        if !is_in_doubt || self.machine.promises() == 0 {
             return;
         }
         for block in self.queue.blocks() {
@@ -95,12 +99,25 @@ impl Engine {
             return self.queue.get(place).is_some();
         }
         if self.kept(place).is_some() {
+            self.look_at_all(cycle);
             return self.may_be_planned(cycle, place) && self.start(cycle, place) == Verdict::Started;
         }
         if !self.may_be_planned(cycle, place) || !self.has_headroom(cycle, place) || self.is_limited(cycle, place) {
             return false;
         }
         let Some(class_id) = self.queue.class_at(place) else { return false };
+        self.look_through(cycle, place);
+        if let Some(made) = self.make_first(cycle, place, class_id) {
+            return made;
+        }
+        // Nobody makes way for it after all.
+        self.look_at_all(cycle);
+        self.make_first(cycle, place, class_id).unwrap_or(false)
+    }
+
+    /// Promises a job its first start on the machine as it is. Returns whether it did; `None` if runs would make way for that,
+    /// and cannot.
+    fn make_first(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<bool> {
         let sharing = self.classes.get(class_id).demand.sharing.clone();
         let found = match self.quotas.is_empty() {
             true => self.first_start(cycle, place, class_id),
@@ -108,24 +125,27 @@ impl Engine {
                 let in_quotas = |engine: &mut Self| engine.first_start_in_quotas(cycle, place, class_id);
                 match self.viewed(sharing.as_ref(), in_quotas) {
                     Ok(found) => found,
-                    Err(NeverHolds) => return false,
+                    Err(NeverHolds) => return Some(false),
                 }
             }
         };
         match found {
             // The job could not start, and would only keep others from the promised resources.
-            Some(found) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &found.placement)) => false,
+            Some(found) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &found.placement)) => {
+                Some(false)
+            }
             Some(found) => {
-                let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
-                self.change_slot(cycle, place, Some(slot));
-                self.note_look(place);
-                true
+                let is_promised = self.promise_slot(cycle, place, found);
+                if is_promised {
+                    self.note_look(place);
+                }
+                is_promised.then_some(true)
             }
             None => {
                 if !self.is_hopeless(place) {
                     self.tell_no_start(cycle, place);
                 }
-                false
+                Some(false)
             }
         }
     }
@@ -252,7 +272,7 @@ impl Engine {
         Some(Placement { components })
     }
 
-    fn has_headroom(&self, cycle: &Cycle, place: Place) -> bool {
+    pub(super) fn has_headroom(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let started = cycle.started_of_array.get(&entry.id.number).copied().unwrap_or(0);
         entry.tasks.as_ref().is_none_or(|tasks| tasks.headroom > started)

@@ -45,7 +45,7 @@ impl Engine {
         let is_hopeless = |component: &ComponentDemand, way: &Alternative| {
             let way = Alternative { groups: None, ..way.clone() };
             let only = ComponentDemand { alternatives: [way].into(), ..component.clone() };
-            self.fate(&Demand { components: vec![only], sharing: None, fixed: None }).is_some()
+            self.fate(&Demand { components: vec![only], sharing: None, fixed: None, guard_seconds: 0 }).is_some()
         };
         let of_component = |component: &ComponentDemand| {
             component.alternatives.iter().map(|way| is_hopeless(component, way)).collect()

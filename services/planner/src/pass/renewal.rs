@@ -11,7 +11,7 @@ use crate::{
     timeline::ALWAYS,
 };
 use muster_schemas::{NodeId, Timestamp, resources::Placement};
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 /// What the freed holdings may offer to waiting jobs.
 #[derive(Default)]
@@ -25,6 +25,8 @@ struct Chances {
     on_any_node: Option<Window>,
     /// The number of freed holdings at that time.
     as_of: usize,
+    /// The first of them that count.
+    first: usize,
 }
 
 /// A gap that includes something freed: a new start is possible only with a part of that.
@@ -91,7 +93,8 @@ impl Engine {
     /// a job gives it up, so no promise moves to a later time.
     pub(super) fn renew_all(&mut self, cycle: &mut Cycle, sorted: &[Place]) {
         let looked_at = sorted.iter().filter_map(|place| self.queue.get(*place)?.looked_at);
-        let mut chances = Chances { as_of: looked_at.min().unwrap_or(0), ..Chances::default() };
+        let first = looked_at.min().unwrap_or(0);
+        let mut chances = Chances { as_of: first, first, ..Chances::default() };
         for place in sorted {
             let Some(entry) = self.queue.get(*place) else { continue };
             let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { continue };
@@ -103,8 +106,12 @@ impl Engine {
             if !is_news || cycle.left_out.contains(&entry.id) {
                 continue;
             }
-            let old = old.clone();
-            let class = self.classes.get(entry.class);
+            let (old, class_id) = (old.clone(), entry.class);
+            if self.look_through(cycle, *place) {
+                // They are those of other runs.
+                chances = Chances { as_of: chances.first, first: chances.first, ..Chances::default() };
+            }
+            let class = self.classes.get(class_id);
             let is_by_gaps =
                 self.quotas.is_empty() && class.demand.sharing.is_none() && self.search(cycle.now).goes_by_gaps(class);
             let better = match is_by_gaps {
@@ -112,8 +119,7 @@ impl Engine {
                 false => self.better(cycle, *place, &old),
             };
             if let Some(found) = better {
-                let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
-                self.change_slot(cycle, *place, Some(slot));
+                self.promise_slot(cycle, *place, found);
             }
             self.note_look(*place);
         }

@@ -25,6 +25,22 @@ pub(super) struct Wanted<'w> {
     pub from: Timestamp,
 }
 
+/// The facts of a job that decide which runs make way for it.
+pub(super) struct ForWhom<'w> {
+    /// The service classes whose runs make way for it.
+    classes: Vec<&'w str>,
+    /// The least priority of its queues.
+    priority: Option<i64>,
+}
+
+impl ForWhom<'_> {
+    /// Whether a run makes way for the job, wherever it waits again.
+    pub fn makes_way(&self, run: &YieldingRun) -> bool {
+        run.classes.iter().all(|class| self.classes.contains(&&**class))
+            || run.makes_way_above.zip(self.priority).is_some_and(|(above, priority)| priority > above)
+    }
+}
+
 /// How many of the first waiting jobs can have runs make way where all have promises.
 const MOST_CLAIMING: usize = 100;
 
@@ -39,6 +55,7 @@ impl Engine {
         let mut ahead: Vec<Ground> = Vec::new();
         for place in sorted {
             let Some(entry) = self.queue.get(*place) else { continue };
+            let has_way = cycle.plan.preemptions.iter().any(|one| one.for_job == entry.id);
             if started.contains(&entry.id.whole())
                 || !self.may_be_planned(cycle, *place)
                 || self.is_hopeless(*place)
@@ -48,7 +65,7 @@ impl Engine {
             }
             let (demand, slot) = (self.classes.get(entry.class).demand.clone(), entry.slot.clone());
             let ground = self.ground_of(&demand);
-            if !ahead.iter().any(|other| other.meets(&ground)) {
+            if !has_way && !ahead.iter().any(|other| other.meets(&ground)) {
                 // What it was promised is not in its own way.
                 self.set_slot_at(*place, None);
                 self.claim_by_class(cycle, *place);
@@ -64,7 +81,7 @@ impl Engine {
     /// A job lacks room: claims the resources of runs that make way for its class, unless enough is already on its way.
     /// Returns the placement that it will get, which others may still partly hold, if there is one.
     pub(super) fn claim_by_class(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
-        if self.yielding.is_empty() || self.assumes_passes {
+        if self.yielding.is_empty() {
             return None;
         }
         let entry = self.queue.get(place)?;
@@ -92,7 +109,7 @@ impl Engine {
         if victims.is_empty() || found.is_none() {
             return found.filter(|_| is_coming);
         }
-        if is_filtered {
+        if is_filtered && !self.assumes_passes {
             self.hold_back(cycle, priority);
         }
         let claims = victims.iter().filter_map(|job| Some((*self.run(*job)?.placement).clone())).collect();
@@ -105,16 +122,9 @@ impl Engine {
     /// these the last started. Those that come back do so only if they stay behind; behind a fixed start all do. For that
     /// no run is suspended, which would keep its memory.
     pub(super) fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
-        let Some(entry) = self.queue.get(place) else { return Default::default() };
-        let classes = self.limits.preempted_by(&entry.holder);
-        let priority_of = |queue: &str| self.queues.get(queue).map(|queue| queue.priority);
-        let priority = demand.components.iter().map(|component| priority_of(&component.queue)).min().flatten();
-        let yields = |run: &&YieldingRun| {
-            run.classes.iter().all(|class| classes.contains(&&**class))
-                || run.makes_way_above.zip(priority).is_some_and(|(above, priority)| priority > above)
-        };
+        let Some(for_whom) = self.for_whom(place, demand) else { return Default::default() };
         let (leaving, mut staying): (Vec<&YieldingRun>, Vec<&YieldingRun>) =
-            self.yielding.values().filter(yields).partition(|run| run.is_leaving);
+            self.yielding.values().filter(|run| for_whom.makes_way(run)).partition(|run| run.is_leaving);
         match demand.fixed {
             Some(_) => staying.retain(|run| !run.gives_cores_only),
             None => staying.retain(|run| !run.comes_back || self.stays_behind(place, demand, run.job, run.priority)),
@@ -122,6 +132,21 @@ impl Engine {
         staying.sort_by_key(|run| (run.priority, Reverse(run.allocated), Reverse(run.job)));
         let ids = |runs: Vec<&YieldingRun>| runs.into_iter().map(|run| run.job).collect();
         (ids(leaving), ids(staying))
+    }
+
+    /// The same without runs that would be suspended: those that a promise can count on, because they leave everything.
+    pub(super) fn leaving_for(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
+        let (leaving, mut staying) = self.yielding_to(place, demand);
+        staying.retain(|job| self.yielding.get(job).is_some_and(|run| !run.gives_cores_only));
+        (leaving, staying)
+    }
+
+    /// The facts of a job that decide who makes way for it.
+    pub(super) fn for_whom(&self, place: Place, demand: &Demand) -> Option<ForWhom<'_>> {
+        let classes = self.limits.preempted_by(&self.queue.get(place)?.holder);
+        let priority_of = |queue: &str| self.queues.get(queue).map(|queue| queue.priority);
+        let priority = demand.components.iter().map(|component| priority_of(&component.queue)).min().flatten();
+        Some(ForWhom { classes, priority })
     }
 
     /// Takes from a run what it gives up if it makes way: everything, or only its cores if it is suspended, which limits

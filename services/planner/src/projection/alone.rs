@@ -67,7 +67,7 @@ impl Projection {
         }
         for node in state.nodes() {
             let node: &Node = node;
-            tell_node(&mut engine, state, node);
+            tell_node(&mut engine, state, node, &self.ranks);
             engine.set_closures(node.id, closures(node));
         }
         for reservation in state.reservations().filter(|reservation| !reservation.nodes.is_empty()) {

@@ -110,7 +110,9 @@ impl Holders {
             true => (state.held_placement(run), Some(run.placement.clone())),
         };
         let (demand, holder) = (Arc::new(demand(state, job)), self.of(state, job));
-        let (expected_end, attributes) = (expected_end(job, run), attributes(state, job));
+        let guard = i64::try_from(guard(state)).unwrap_or(i64::MAX);
+        let expected_end = expected_end(job, run).plus_seconds(guard).min(Timestamp::MAX);
+        let attributes = attributes(state, job);
         let run = ActiveRun { job: run.job, demand, holder, placement, expected_end, attributes };
         Held { run, lends_of }
     }
@@ -317,7 +319,12 @@ fn demand(state: &State, job: &Job) -> Demand {
             component.alternatives = requests::without_nodes(&component.alternatives, &names).into();
         }
     }
-    demand
+    demand.guarded(guard(state))
+}
+
+/// How much longer than the jobs their resources are kept free, in seconds.
+fn guard(state: &State) -> u64 {
+    state.settings().guard_seconds.unwrap_or(0).into()
 }
 
 /// The request of a job, in its own words.
@@ -333,6 +340,7 @@ fn asked(job: &Job) -> Demand {
         components: job.components.iter().map(component).collect(),
         sharing: Sharing::of(job).map(Arc::new),
         fixed: job.fixed_time(),
+        guard_seconds: 0,
     }
 }
 

@@ -81,5 +81,5 @@ fn whole_nodes(
         deadline: None,
         alternatives: Arc::new([alternative]),
     };
-    Demand { components: vec![component], sharing: None, fixed: None }
+    Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 }
 }

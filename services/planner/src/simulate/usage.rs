@@ -140,7 +140,7 @@ mod tests {
             runtime_seconds,
             estimate_seconds: runtime_seconds,
             procs,
-            demand: Arc::new(Demand { components: Vec::new(), sharing: None, fixed: None }),
+            demand: Arc::new(Demand { components: Vec::new(), sharing: None, fixed: None, guard_seconds: 0 }),
             holder: Arc::new(holder),
             attributes: None,
         }

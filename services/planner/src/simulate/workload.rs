@@ -262,7 +262,7 @@ impl<'h> Builder<'h> {
                 deadline: None,
                 alternatives: [alternative].into(),
             };
-            Arc::new(Demand { components: vec![component], sharing: None, fixed: None })
+            Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 })
         };
         let key = (queue, procs, estimate_seconds);
         self.demands.entry(key).or_insert_with_key(|(queue, ..)| make(queue)).clone()

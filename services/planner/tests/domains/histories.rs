@@ -1,4 +1,5 @@
-//! Random histories with planning domains (nested, with a fixed start), jobs that share cores, and quotas.
+//! Random histories with planning domains (nested, with a fixed start), jobs that share cores, quotas, runs that make way, guard
+//! times and orders of nodes.
 
 use crate::{
     requests::{GROUP, LICENCE, alternatives, node_name, one_or_two},
@@ -8,7 +9,7 @@ use muster_domain::invariants::assert_invariants;
 use muster_planner::predict::{Effort, predict};
 use muster_schemas::{
     JobId, RunId, Timestamp,
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, QueueSpec},
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, MakesWay, QueueSpec, WayOut},
     command::{Command, JobSelection, Reply},
     event::Actor,
     job::{Component, JobSpec, JobType},
@@ -70,7 +71,8 @@ enum Step {
     Suspend(Index),
     GoOn(Index),
     Policy(&'static str),
-    EndsWithDomain(bool),
+    /// Whether runs end with their domain, the guard time, and whether nodes have an order of their own.
+    Settings(bool, Option<u32>, bool),
 }
 
 fn config() -> ClusterConfig {
@@ -82,9 +84,12 @@ fn config() -> ClusterConfig {
     ];
     let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
     let side = QueueSpec { nodes: vec![node_name(1), node_name(3)], max_running_jobs: Some(3), ..queue("side") };
+    let by = |by| Some(MakesWay { by, grace_seconds: 0 });
+    let spare = QueueSpec { priority: -1, makes_way: by(WayOut::Requeue), ..queue("spare") };
+    let still = QueueSpec { priority: -2, makes_way: by(WayOut::Suspend), ..queue("still") };
     ClusterConfig {
         nodes,
-        queues: vec![queue("default"), side],
+        queues: vec![queue("default"), side, spare, still],
         licences: [(LICENCE.to_owned(), 3)].into(),
         ..ClusterConfig::default()
     }
@@ -102,8 +107,13 @@ fn whole() -> impl Strategy<Value = Alternative> {
 
 fn components() -> impl Strategy<Value = Component> {
     let ways = prop_oneof![1 => whole().prop_map(|way| vec![way]), 2 => one_or_two(|| alternatives(1))];
-    (ways, prop::bool::weighted(0.2))
-        .prop_map(|(ways, is_side)| Component { queue: is_side.then(|| "side".to_owned()), ..component(ways) })
+    let queue = prop_oneof![
+        6 => Just(None),
+        2 => Just(Some("side".to_owned())),
+        3 => Just(Some("spare".to_owned())),
+        1 => Just(Some("still".to_owned())),
+    ];
+    (ways, queue).prop_map(|(ways, queue)| Component { queue, ..component(ways) })
 }
 
 fn submissions() -> impl Strategy<Value = Step> {
@@ -182,7 +192,8 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => index().prop_map(Step::Suspend),
         1 => index().prop_map(Step::GoOn),
         1 => prop::sample::select(&POLICIES[..]).prop_map(Step::Policy),
-        1 => any::<bool>().prop_map(Step::EndsWithDomain),
+        1 => (any::<bool>(), prop::option::of(1_u32..20), any::<bool>())
+            .prop_map(|(ends, guard, is_ordered)| Step::Settings(ends, guard, is_ordered)),
         2 => prop::option::weighted(0.8, rules()).prop_map(|rules| Step::Quotas(rules.map(Box::new))),
     ]
 }
@@ -272,8 +283,13 @@ fn happen(world: &mut World, step: &Step) {
             }
         }
         Step::Policy(name) => world.set_policy(Policy::built_in(name).expect("it is built in")),
-        Step::EndsWithDomain(ends_domain_jobs) => {
-            let settings = ClusterSettings { ends_domain_jobs: *ends_domain_jobs, ..ClusterSettings::default() };
+        Step::Settings(ends_domain_jobs, guard_seconds, is_ordered) => {
+            let settings = ClusterSettings {
+                ends_domain_jobs: *ends_domain_jobs,
+                guard_seconds: *guard_seconds,
+                node_order: if *is_ordered { vec![format!("-{GROUP}"), "-name".to_owned()] } else { Vec::new() },
+                ..ClusterSettings::default()
+            };
             world.configure(ClusterConfig { settings, ..config() });
         }
     }
@@ -405,7 +421,10 @@ proptest! {
         let late = inner.state().time().micros_since(alone.state().time()) / 1_000_000;
         alone.pass(late - 1, dummy);
         alone.command(&owner("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![dummy]) }).expect("it waits");
-        for (components, end) in jobs {
+        for (mut components, end) in jobs {
+            // Inside a domain nobody is suspended to make way: cores stay there.
+            let is_still = |component: &&mut Component| component.queue.as_deref() == Some("still");
+            components.iter_mut().filter(is_still).for_each(|component| component.queue = None);
             let spec = JobSpec { components, working_directory: "/tmp".into(), ..JobSpec::default() };
             if alone.try_submit("ada", spec.clone()).is_err() {
                 continue;

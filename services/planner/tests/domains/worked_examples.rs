@@ -8,6 +8,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, JobSelection},
     event::Actor,
     job::{JobSpec, JobType, Outcome, WaitReason},
@@ -119,6 +120,35 @@ fn cores_of_a_job_inside_are_not_given_away_when_its_container_ends() {
     let next = world.submit(cores(3, 100));
     assert_eq!(world.settle(), [next], "the ledger takes the start");
     assert_eq!(world.shares(next)[0].1, "1-3");
+}
+
+/// OAR-T-11, W1 with G=60: plans keep resources free for a while after each job inside, which may end with its container.
+#[test]
+fn a_guard_time_between_the_jobs_inside_a_container() {
+    for policy in [easy(), conservative()] {
+        let guarded = || {
+            let mut world = World::configured(ClusterConfig {
+                settings: ClusterSettings { guard_seconds: Some(60), ..ClusterSettings::default() },
+                nodes: nodes(12, 1),
+                queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+                ..ClusterConfig::default()
+            });
+            world.set_policy(policy.clone());
+            world
+        };
+        let mut world = guarded();
+        let first = container(&mut world, whole(10, 7800));
+        let jobs = [7, 1, 10].map(|nodes| world.submit(inside(first, whole(nodes, 2400))));
+        assert_eq!(world.settle(), jobs[..2]);
+        let after = predicted(&world, jobs[2]).expect("it starts");
+        assert!((2440..=2460).contains(&after), "{after}");
+        let mut world = guarded();
+        let container = container(&mut world, whole(10, 7800));
+        let begun = world.state().run(world.state().job(container).unwrap().run().unwrap()).unwrap().started.unwrap();
+        let left = 7800 - world.state().time().micros_since(begun) / 1_000_000;
+        let whole_rest = world.submit(inside(container, whole(10, u64::try_from(left).unwrap() - 2)));
+        assert_eq!(world.settle(), [whole_rest], "all the time that is left");
+    }
 }
 
 /// OAR-T-11, OAR-T-12, OAR-T-15, OAR-T-18, W1 with the default walltime: what does not fit before the end of the

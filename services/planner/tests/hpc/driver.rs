@@ -118,7 +118,7 @@ impl Job {
             deadline: None,
             alternatives: alternatives.into(),
         };
-        Arc::new(Demand { components: vec![component], sharing: None, fixed: None })
+        Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 })
     }
 }
 

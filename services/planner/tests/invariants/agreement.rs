@@ -197,7 +197,7 @@ fn an_equal_job_with_a_choice_is_looked_at_again() {
     let alone = Request { sharing: Sharing::Exclusive, ..Request::default() };
     let holder = Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new(), marks: None });
     let submit = |components, copies| {
-        let demand = Arc::new(Demand { components, sharing: None, fixed: None });
+        let demand = Arc::new(Demand { components, sharing: None, fixed: None, guard_seconds: 0 });
         Step::Submit(Draft {
             demand,
             holder: holder.clone(),

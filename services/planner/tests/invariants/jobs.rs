@@ -44,7 +44,8 @@ prop_compose! {
 
 /// What a job asks for.
 pub fn demands() -> impl Strategy<Value = Arc<Demand>> {
-    one_or_two(components).prop_map(|components| Arc::new(Demand { components, sharing: None, fixed: None }))
+    one_or_two(components)
+        .prop_map(|components| Arc::new(Demand { components, sharing: None, fixed: None, guard_seconds: 0 }))
 }
 
 prop_compose! {

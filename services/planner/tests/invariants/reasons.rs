@@ -105,7 +105,7 @@ impl<'p> After<'p> {
                 hopeless(
                     self.planned.world,
                     self.planned.now,
-                    &Demand { components: vec![only], sharing: None, fixed: None },
+                    &Demand { components: vec![only], sharing: None, fixed: None, guard_seconds: 0 },
                 )
                 .is_none()
             };

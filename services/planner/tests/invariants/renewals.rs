@@ -45,7 +45,7 @@ fn submit(queue: &str, request: Request, walltime_seconds: u64, runs_percent: u3
     let component =
         ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
     Step::Submit(Draft {
-        demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None }),
+        demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 }),
         holder: Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new(), marks: None }),
         priority: 0,
         array: None,

@@ -3,7 +3,7 @@
 use crate::world::{GIB, World, component, job, job_of, node, nodes, tasks, with_property};
 use muster_schemas::{
     JobId, Timestamp,
-    cluster::{ClusterConfig, QueueSpec},
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::Command,
     event::Actor,
     job::{Component, JobSpec, WaitReason},
@@ -516,4 +516,81 @@ fn components_take_nodes_of_less_weight() {
     taken.sort_unstable();
     let names: Vec<_> = taken.into_iter().map(|node| world.state().node_name(node).into_owned()).collect();
     assert_eq!(names, ["n2", "n3", "n4"]);
+}
+
+/// OAR-R-12: jobs get nodes in the order that the site says: by properties, up or down, by name, and those that are awake
+/// first; nodes without a property come last. The order follows the nodes and the settings.
+#[test]
+fn nodes_are_taken_in_the_order_of_the_site() {
+    let with = |name: &str, rank: Option<i64>, rack: &str| {
+        let mut node = with_property(node(name, 4, 8), "rack", rack);
+        node.properties.extend(rank.map(|rank| ("rank".to_owned(), PropertyValue::Number(rank))));
+        node
+    };
+    let nodes =
+        || vec![with("d", Some(2), "r2"), with("c", None, "r1"), with("b", Some(1), "r1"), with("a", Some(2), "r3")];
+    let configured = |order: &[&str], nodes: Vec<NodeSpec>| ClusterConfig {
+        settings: ClusterSettings {
+            node_order: order.iter().map(|key| (*key).to_owned()).collect(),
+            ..ClusterSettings::default()
+        },
+        nodes,
+        queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+        ..ClusterConfig::default()
+    };
+    let taken = |world: &mut World| {
+        let names = (0..4).map(|_| {
+            let job = world.submit(tasks(4));
+            assert_eq!(world.settle(), [job]);
+            job
+        });
+        let jobs: Vec<JobId> = names.collect();
+        let names: Vec<String> = jobs.iter().map(|job| world.shares(*job)[0].0.clone()).collect();
+        jobs.into_iter().for_each(|job| world.end(job));
+        names.concat()
+    };
+    for (order, expected) in [
+        (&[][..], "dcba"),
+        (&["name"], "abcd"),
+        (&["-name"], "dcba"),
+        (&["rank", "name"], "badc"),
+        (&["-rank", "-name"], "dabc"),
+        (&["rank"], "bdac"),
+        (&["awake", "rack"], "cbda"),
+    ] {
+        let mut world = World::configured(configured(order, nodes()));
+        assert_eq!(taken(&mut world), expected, "{order:?}");
+    }
+    let mut world = World::configured(configured(&["rank", "name"], nodes()));
+    let mut changed = nodes();
+    changed[1] = with("c", Some(0), "r1");
+    world.configure(configured(&["rank", "name"], changed.clone()));
+    assert_eq!(taken(&mut world), "cbad", "a node has changed");
+    world.configure(configured(&["name"], changed));
+    assert_eq!(taken(&mut world), "abcd", "the order has changed");
+}
+
+/// OAR-R-12: a group of nodes ranks by its best node.
+#[test]
+fn a_group_ranks_by_its_best_node() {
+    let ranked = |name: &str, rank: i64, rack: &str| {
+        let mut node = with_property(node(name, 4, 8), "rack", rack);
+        node.properties.insert("rank".to_owned(), PropertyValue::Number(rank));
+        node
+    };
+    let nodes = vec![ranked("a", 3, "r1"), ranked("b", 2, "r1"), ranked("c", 9, "r2"), ranked("d", 1, "r2")];
+    let mut world = World::configured(ClusterConfig {
+        settings: ClusterSettings { node_order: vec!["rank".into()], ..ClusterSettings::default() },
+        nodes,
+        queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+        ..ClusterConfig::default()
+    });
+    let path = vec![
+        LevelCount { level: Level::Group("rack".into()), count: Count::exactly(1) },
+        LevelCount { level: Level::Node, count: Count::exactly(2) },
+    ];
+    let job = world.submit(job(Request { path, ..Request::default() }));
+    assert_eq!(world.settle(), [job]);
+    let names: Vec<String> = world.shares(job).into_iter().map(|(node, ..)| node).collect();
+    assert_eq!(names, ["c", "d"]);
 }

@@ -1,10 +1,11 @@
-//! Running jobs that make way for fixed starts.
+//! Running jobs that make way for promised starts, fixed or not.
 
 use crate::world::{World, component, nodes};
+use muster_planner::predict::{Effort, predict};
 use muster_schemas::{
     JobId, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, MakesWay, QueueSpec, WayOut},
-    job::{JobSpec, JobType, RequeuePolicy},
+    job::{JobSpec, JobType, RequeuePolicy, WaitReason},
     policy::Policy,
     resources::{Alternative, Request},
 };
@@ -160,4 +161,140 @@ fn earlier_promises_stay_beside_a_fixed_start() {
     pass_to(&mut world, now.plus_seconds(940), fixed);
     assert_eq!(make_way(&mut world), [(fixed, vec![spare])]);
     assert_eq!(promised(&world, waiting), Some(before));
+}
+
+/// The start that a waiting job has been told: a promise to keep, or one of the last plan.
+fn told(world: &World, job: JobId) -> Option<Timestamp> {
+    let reserved = match world.reason(job) {
+        Some(WaitReason::Reserved { start }) => Some(start),
+        _ => None,
+    };
+    promised(world, job).or(reserved)
+}
+
+fn predicted(world: &World, job: JobId) -> Option<Timestamp> {
+    let predicted = predict(world.engine(), Vec::new(), world.state().time(), Effort::default());
+    predicted.iter().find(|predicted| predicted.job == job).and_then(|predicted| predicted.start)
+}
+
+/// OAR-T-21: a job is promised what runs hold that make way for it, from the end of those that stay. At that time the run
+/// in its way ends, and no earlier.
+#[test]
+fn promises_see_through_runs_that_make_way() {
+    for policy in ["easy", "conservative"] {
+        let mut world = world(policy, WayOut::Requeue, None);
+        let stays = started(&mut world, lasting("default", 4, 1_000));
+        let goes = started(&mut world, lasting("spare", 4, 100_000));
+        let end =
+            world.state().run(world.state().job(stays).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
+        let wide = world.submit(lasting("default", 8, 100));
+        assert_eq!(world.settle(), []);
+        let start = told(&world, wide).expect("it is told");
+        assert!(start.micros_since(end).abs() < 30_000_000, "{policy}: {start} is not the end of the other, {end}");
+        assert_eq!(predicted(&world, wide), Some(start), "{policy}");
+        assert_eq!(make_way(&mut world), [], "{policy}: it is too early");
+        pass_to(&mut world, end, wide);
+        world.end(stays);
+        assert_eq!(make_way(&mut world), [(wide, vec![goes])], "{policy}");
+        assert_eq!(world.settle(), []);
+        assert_eq!(make_way(&mut world), [], "{policy}: it is on its way");
+        world.end(goes);
+        assert_eq!(world.settle(), [wide], "{policy}");
+        world.end(wide);
+        assert_eq!(world.settle(), [goes], "{policy}: it runs again");
+    }
+}
+
+/// OAR-G-04, OAR-T-21: a later job gets no hole that delays a job for which runs will make way, and the run that makes way
+/// gets none of it either.
+#[test]
+fn no_later_job_delays_one_for_which_runs_will_make_way() {
+    for policy in ["easy", "conservative"] {
+        let way = MakesWay { by: WayOut::Requeue, grace_seconds: 0 };
+        let queue = |name: &str, priority, makes_way| QueueSpec {
+            name: name.into(),
+            priority,
+            makes_way,
+            ..QueueSpec::default()
+        };
+        let mut world = World::configured(ClusterConfig {
+            nodes: nodes(3, 4),
+            queues: vec![queue("default", 2, None), queue("spare", 1, Some(way))],
+            ..ClusterConfig::default()
+        });
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        started(&mut world, lasting("default", 4, 1_000));
+        started(&mut world, lasting("spare", 4, 100_000));
+        let wide = world.submit(lasting("default", 12, 100));
+        let long = world.submit(lasting("default", 4, 5_000));
+        let other = world.submit(lasting("spare", 4, 5_000));
+        assert_eq!(world.settle(), [], "{policy}: both would delay the first");
+        let start = told(&world, wide).expect("it is told");
+        assert!(start <= world.state().time().plus_seconds(1_000), "{policy}");
+        let short = world.submit(lasting("default", 4, 500));
+        assert_eq!(world.settle(), [short], "{policy}: it is over by then");
+        assert_eq!(told(&world, wide), Some(start), "{policy}");
+        if policy == "conservative" {
+            let after = start.plus_seconds(100);
+            assert_eq!(promised(&world, long), Some(after));
+            assert!(promised(&world, other).is_some_and(|start| start >= after), "it makes way, and comes after");
+        }
+    }
+}
+
+/// OAR-T-24, OAR-T-27: among places at the same time one goes first where nobody has to make way, then the one for which the
+/// fewest have to.
+#[test]
+fn promises_spare_runs_where_others_are_enough() {
+    let mut world = world("conservative", WayOut::Requeue, None);
+    let spare = started(&mut world, lasting("spare", 4, 100_000));
+    let other = started(&mut world, lasting("default", 4, 1_000));
+    let end =
+        world.state().run(world.state().job(other).unwrap().run().unwrap()).unwrap().allocated.plus_seconds(1_000);
+    let first = world.submit(lasting("low", 4, 100));
+    assert_eq!(make_way(&mut world), [], "a job of the same priority: nobody makes way");
+    assert_eq!(world.settle(), []);
+    assert!(promised(&world, first).is_some_and(|start| start >= end));
+    let now = world.submit(lasting("default", 2, 100));
+    assert_eq!(make_way(&mut world), [(now, vec![spare])]);
+    assert_eq!(world.settle(), []);
+    assert!(promised(&world, now).is_some_and(|start| start <= world.state().time()), "as soon as it has left");
+    world.end(spare);
+    assert_eq!(world.settle(), [now], "the other one is too large now");
+}
+
+/// W5 (OAR-T-21, OAR-T-22): a best-effort job holds all cores; one of another queue comes at 300 and is promised its
+/// start at once; the best-effort job is predicted to start again at its end.
+#[test]
+fn w5_best_effort_makes_way_and_is_predicted_behind() {
+    for policy in ["easy", "conservative"] {
+        let way = MakesWay { by: WayOut::Requeue, grace_seconds: 0 };
+        let queue = |name: &str, priority, makes_way| QueueSpec {
+            name: name.into(),
+            priority,
+            makes_way,
+            ..QueueSpec::default()
+        };
+        let mut world = World::configured(ClusterConfig {
+            nodes: nodes(4, 4),
+            queues: vec![queue("default", 2, None), queue("besteffort", 1, Some(way))],
+            ..ClusterConfig::default()
+        });
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        let weak = started(&mut world, lasting("besteffort", 16, 3_600));
+        world.pass(300, weak);
+        let firm = world.submit(lasting("default", 4, 60));
+        let arrived = world.state().time();
+        assert_eq!(make_way(&mut world), [(firm, vec![weak])], "{policy}");
+        assert_eq!(world.settle(), []);
+        let start = told(&world, firm).expect("it is told");
+        assert_eq!(start, arrived, "{policy}: now, not when the other would have ended");
+        assert_eq!(predicted(&world, firm), Some(world.state().time()), "{policy}: as soon as it has left");
+        world.end(weak);
+        assert_eq!(world.settle(), [firm], "{policy}");
+        let began = world.state().run(world.state().job(firm).unwrap().run().unwrap()).unwrap().allocated;
+        let again = predicted(&world, weak).expect("it is foreseen");
+        let late = again.micros_since(began.plus_seconds(60)).abs();
+        assert!(late < 10_000_000, "{policy}: at the end of the other, by what a few commands take here");
+    }
 }

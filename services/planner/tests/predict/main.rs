@@ -40,6 +40,7 @@ fn demand(cores: u32, walltime_seconds: Option<u64>) -> Arc<Demand> {
         components: vec![ComponentDemand { queue: "default".into(), reservation: None, deadline: None, alternatives }],
         sharing: None,
         fixed: None,
+        guard_seconds: 0,
     })
 }
 

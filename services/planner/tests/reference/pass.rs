@@ -217,7 +217,12 @@ impl<'w> Pass<'w> {
         let can_serve = |way: &usize| {
             let alternatives = [component.alternatives[*way].clone()].into();
             let only = ComponentDemand { alternatives, ..component.clone() };
-            hopeless(self.world, self.now, &Demand { components: vec![only], sharing: None, fixed: None }).is_none()
+            hopeless(
+                self.world,
+                self.now,
+                &Demand { components: vec![only], sharing: None, fixed: None, guard_seconds: 0 },
+            )
+            .is_none()
         };
         let ways: Vec<usize> = (0..component.alternatives.len()).filter(can_serve).collect();
         has_choice(&job.demand) && !ways.is_empty() && ways.iter().all(|way| self.is_shut(job, number, *way))

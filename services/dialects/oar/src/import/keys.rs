@@ -1,7 +1,10 @@
 //! Keys of `oar.conf`.
 
 use super::toml::quoted;
-use crate::text::{decimal, shown, suggestion};
+use crate::{
+    order::Order,
+    text::{decimal, shown, suggestion},
+};
 use Meaning::{Advice, Attribute, Increase, Nothing, Set, Usual};
 use std::collections::BTreeMap;
 
@@ -63,6 +66,8 @@ enum Form {
     Steps,
     /// Idle nodes that are kept awake: `cluster=a:10 & mem=64:2`.
     KeepAwake,
+    /// An order of resources: `scheduler_priority ASC, network_address ASC`.
+    Order,
 }
 
 /// The longest time that OAR's -1 stands for, in seconds.
@@ -85,7 +90,7 @@ const FAST: &str = "the planner plans as often as something changes";
 
 /// How long before a reservation best-effort jobs end.
 const MAKE_WAY_AHEAD: &str = "make_way_ahead_seconds";
-/// The guard time, by which they end at the latest; it has no other meaning here.
+/// The guard time, by which they end at the latest.
 const GUARD_TIME: &str = "SCHEDULER_JOB_SECURITY_TIME";
 /// The guard time of a file that names none, in seconds.
 const USUAL_GUARD_SECONDS: u64 = 60;
@@ -145,12 +150,12 @@ const KEYS: &[(&str, Meaning)] = &[
     ("DEAD_SWITCH_TIME", Usual("0", "a node stays Absent or Suspected until an operator says Dead")),
     ("CHECK_NODES_WITH_RUNNING_JOB", Usual("no", "all nodes report, also those with jobs")),
     ("SCHEDULER_TIMEOUT", Set("planner", "pass_limit_seconds", Form::Number(1, 3_600), SAME)),
-    (GUARD_TIME, Usual("0", "there is no guard time: the next job starts when the last is gone")),
+    (GUARD_TIME, Set("cluster", "guard_seconds", Form::Number(0, 3_600), SAME)),
     ("SCHEDULER_GANTT_HOLE_MINIMUM_TIME", Usual("0", "holes of any length are used")),
-    ("SCHEDULER_RESOURCE_ORDER", Advice("nodes with less `weight` come first, see the chapter on the planner")),
+    ("SCHEDULER_RESOURCE_ORDER", Set("cluster", "node_order", Form::Order, SAME)),
     (
         "SCHEDULER_PRIORITY_HIERARCHY_ORDER",
-        Advice("idle nodes come first by the policy, see the chapter on the planner"),
+        Advice("nodes where nobody has to make way come first always, see the chapter on the planner"),
     ),
     ("SCHEDULER_MIN_TIME_BETWEEN_2_CALLS", Advice(FAST)),
     ("SCHEDULER_NB_PROCESSES", Advice(FAST)),
@@ -323,9 +328,14 @@ impl Settings {
         let value = value.trim();
         match meaning {
             Set(section, key, form, note) => {
-                let value = form.read(value)?;
-                self.sections.entry(section).or_default().insert(key, value);
-                if note.is_empty() { Ok(()) } else { Err(note.to_owned()) }
+                let taken = form.read(value)?;
+                self.sections.entry(section).or_default().insert(key, taken);
+                let left_out = if let Form::Order = form { left_out(value) } else { Vec::new() };
+                match (left_out.is_empty(), note.is_empty()) {
+                    (false, _) => Err(format!("{} of resources say nothing about nodes here", left_out.join(", "))),
+                    (true, false) => Err(note.to_owned()),
+                    (true, true) => Ok(()),
+                }
             }
             Increase(key, form) => {
                 let value = form.read(value)?;
@@ -422,12 +432,22 @@ impl Form {
                 let are_steps = !steps.is_empty() && steps.iter().all(is_step);
                 if are_steps { Ok(texts(steps)) } else { Err(expected("seconds, or NODES:SECONDS ...".to_owned())) }
             }
+            Self::Order => {
+                let order = Order::read(value, None).map_err(|mistake| expected(format!("an order: {mistake}")))?;
+                Ok(texts(order.of_nodes().0))
+            }
             Self::KeepAwake => {
                 let parts: Option<Vec<String>> = value.split('&').map(kept_awake).collect();
                 parts.map(texts).ok_or_else(|| expected("PROPERTY=VALUE:NODES & ...".to_owned()))
             }
         }
     }
+}
+
+/// The keys of an order of resources that say nothing about nodes.
+fn left_out(text: &str) -> Vec<String> {
+    let order = Order::read(text, None).unwrap_or(Order(Vec::new()));
+    order.of_nodes().1.into_iter().map(str::to_owned).collect()
 }
 
 /// A part of the nodes that are kept awake: equal properties, joined by `and`, and a number.

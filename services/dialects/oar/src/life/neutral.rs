@@ -18,6 +18,8 @@ pub struct Neutral<'n> {
     pub is_resuming: bool,
     /// Whether it has no command: then its walltime or its deletion is its normal end.
     pub is_noop: bool,
+    /// Whether it runs on a node whose agent asks for its orders: there the end by a signal is one in Error (OAR-K-06).
+    pub is_pulled: bool,
     /// Whether it is over with a run that had started.
     pub has_run: bool,
 }
@@ -35,6 +37,7 @@ pub fn state(job: Neutral<'_>) -> State {
         JobState::Suspended => State::Suspended,
         JobState::Finishing => State::Finishing,
         JobState::Finished => match job.outcome {
+            Some(Outcome::Failed(ExitStatus::Signal(_))) if job.is_pulled => State::Error,
             Some(Outcome::Completed | Outcome::Failed(_)) => State::Terminated,
             Some(Outcome::DeclaredFinished) if job.has_run => State::Terminated,
             Some(Outcome::Cancelled | Outcome::TimedOut) if job.is_noop && job.has_run => State::Terminated,

@@ -131,28 +131,9 @@ fn exec(target: &str) -> Result<Sink, Refusal> {
     }
 }
 
-/// The words of the program of an exec notification (OAR-N-03): the user's, then job id, name, tag and comment. A job
-/// without name has an empty one.
-pub fn arguments(path: &str, own: &[String], job: u64, name: &str, tag: Tag, comment: &str) -> Vec<String> {
-    let last = [job.to_string(), name.to_owned(), tag.word().to_owned(), one_line(comment)];
-    [path.to_owned()].into_iter().chain(own.iter().cloned()).chain(last).collect()
-}
-
 /// The subject of a mail (OAR-N-02).
 pub fn subject(tag: Tag, job: u64, name: &str, server: &str) -> String {
     format!("*OAR* [{}]: {job} ({name}) on {server}", tag.word())
-}
-
-/// A comment as one line that is not empty (OAR-N-06).
-fn one_line(comment: &str) -> String {
-    let words: Vec<&str> =
-        comment.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
-    if words.is_empty() { "no comment".to_owned() } else { words.join(" ") }
-}
-
-/// The comment about a deletion: who asked for it.
-pub fn deletion_comment(job: u64, user: &str) -> String {
-    format!("{user} asked for the deletion of job {job}")
 }
 
 impl fmt::Display for Tag {

@@ -14,15 +14,6 @@ pub enum Stream {
     Errors,
 }
 
-impl Stream {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Output => "stdout",
-            Self::Errors => "stderr",
-        }
-    }
-}
-
 /// Checks the value of `-O` or `-E`: letters, digits, `_ . / - % \` and blanks.
 ///
 /// # Errors
@@ -38,15 +29,6 @@ pub fn check(stream: Stream, name: &str) -> Result<(), Refusal> {
         return Err(Refusal::option(code, option, why));
     }
     Ok(())
-}
-
-/// The file of a stream, relative to the working directory unless it is absolute. `own` is the value of `-O` or `-E`.
-pub fn file(stream: Stream, own: Option<&str>, job: u64, name: &str) -> String {
-    match own {
-        Some(own) => filled(own, job, name),
-        None if name.is_empty() => format!("OAR.{job}.{}", stream.word()),
-        None => format!("OAR.{name}.{job}.{}", stream.word()),
-    }
 }
 
 /// The text with `%jobid%` and `%jobname%` filled in. Words inside the id or the name are not filled in.

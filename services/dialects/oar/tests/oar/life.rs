@@ -23,7 +23,26 @@ fn states_have_their_words_and_letters() {
 }
 
 fn told(state: JobState, outcome: Option<&Outcome>) -> Neutral<'_> {
-    Neutral { state, outcome, is_held: false, is_unanswered: false, is_resuming: false, is_noop: false, has_run: true }
+    Neutral {
+        state,
+        outcome,
+        is_held: false,
+        is_unanswered: false,
+        is_resuming: false,
+        is_noop: false,
+        is_pulled: false,
+        has_run: true,
+    }
+}
+
+/// OAR-K-06: the command of a job of an agent's node ended by itself if it exited, and not if a signal ended it.
+#[test]
+fn a_signal_ends_a_job_of_an_agent_in_error() {
+    for (status, expected) in [(ExitStatus::Code(3), State::Terminated), (ExitStatus::Signal(9), State::Error)] {
+        let outcome = Outcome::Failed(status);
+        let job = Neutral { is_pulled: true, ..told(JobState::Finished, Some(&outcome)) };
+        assert_eq!(neutral::state(job), expected, "{status:?}");
+    }
 }
 
 /// OAR-J-01, OAR-J-04, OAR-T-70: the state of a job follows from muster's description of it.

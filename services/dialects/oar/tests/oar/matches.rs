@@ -118,7 +118,7 @@ fn first_fit_in_the_order_of_the_site() {
         [None, Some(1300), Some(1301)].map(of_job),
         [Order::default(), Order::default(), Order::of_far_reservation()]
     );
-    let read = Order::read("scheduler_priority, state_num ASC,  core desc", table.fields()).expect("an order");
+    let read = Order::read("scheduler_priority, state_num ASC,  core desc", Some(table.fields())).expect("an order");
     assert_eq!(read.rank(table.resources()).iter().map(|one| one.id()).take(5).collect::<Vec<_>>(), [4, 3, 2, 1, 16]);
     for (text, expected) in [
         ("core, cores", "column 6: no property is called 'cores'; is 'core' meant?"),
@@ -126,7 +126,7 @@ fn first_fit_in_the_order_of_the_site() {
         ("core ASC cpu", "column 1: expected a comma, found 'cpu'"),
         ("", "column 1: no property is called ''"),
     ] {
-        assert_eq!(Order::read(text, table.fields()).expect_err(text).to_string(), expected);
+        assert_eq!(Order::read(text, Some(table.fields())).expect_err(text).to_string(), expected);
     }
 }
 

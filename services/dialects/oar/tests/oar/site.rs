@@ -97,7 +97,7 @@ proptest! {
     #[test]
     fn any_small_text_is_read_or_refused(text in prop_oneof![".{0,20}", "[a-z_]{0,8}[ =!,<>+-]{0,3}[0-9:a-zA-Z ,-]{0,12}"]) {
         let table = s();
-        if let Err(mistake) = Order::read(&text, table.fields()) {
+        if let Err(mistake) = Order::read(&text, Some(table.fields())) {
             prop_assert!(mistake.column <= text.chars().count() + 1);
         }
         let _ = setting::property(&text, &table);

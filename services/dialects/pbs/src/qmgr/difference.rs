@@ -96,5 +96,7 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
             .optional(before.reserved_nodes_wait_seconds, after.reserved_nodes_wait_seconds),
         unlimited_fixed_starts: changed(&before.unlimited_fixed_starts, &after.unlimited_fixed_starts),
         make_way_ahead_seconds: loss.optional(before.make_way_ahead_seconds, after.make_way_ahead_seconds),
+        node_order: changed(&before.node_order, &after.node_order),
+        guard_seconds: loss.optional(before.guard_seconds, after.guard_seconds),
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     accounts::decide::entering::{self, Entering},
     decide::{Access, Decision, invalid, not_found, refuse},
-    dependencies::decide::complete_dependencies,
+    dependencies::decide::{complete_dependencies, followers_of_replaced},
     filters::decide::submission,
     jobs::{
         self, Job,
@@ -56,8 +56,10 @@ pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         next += numbers_taken(&spec, are_tasks_numbered);
         ids.push(job);
         let passed_on = submission.passed_on(&spec);
+        let followers = followers_of_replaced(access, &spec, job).map_err(named)?;
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec), intake: None });
         events.extend(passed_on.map(|change| Event::JobModified { job, change: Arc::new(change) }));
+        events.extend(followers);
         if state.filter_settings().submission.is_some() {
             events.extend(submission::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
         }

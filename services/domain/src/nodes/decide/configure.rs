@@ -127,6 +127,25 @@ fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
     config.accounts.as_ref().map_or(Ok(()), |settings| accounts::validate::validate_settings(settings, knows_queue))
 }
 
+/// The most keys of an order of nodes.
+const MOST_ORDER_KEYS: usize = 16;
+
+/// The keys of an order of nodes, each once.
+fn node_order(keys: &[String]) -> Result<(), Refusal> {
+    if keys.len() > MOST_ORDER_KEYS {
+        return Err(invalid(format!("node_order: {} keys, {MOST_ORDER_KEYS} are the most", keys.len())));
+    }
+    let mut seen = BTreeSet::new();
+    for key in keys {
+        let name = key.strip_prefix('-').unwrap_or(key);
+        validate::identifier("node_order", name)?;
+        if !seen.insert(name) {
+            return Err(invalid(format!("node_order: `{}` is named twice", validate::shown(name))));
+        }
+    }
+    Ok(())
+}
+
 fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     validate::label("name", &settings.name)?;
     jobs::validate::attributes(&settings.attributes)?;
@@ -138,6 +157,7 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
         validate::name("unlimited_fixed_starts", user)?;
     }
     settings.energy.as_ref().map_or(Ok(()), power::validate::energy)?;
+    node_order(&settings.node_order)?;
     let at_least_one = [
         ("node_lost_after_seconds", settings.node_lost_after_seconds),
         ("launch_timeout_seconds", settings.launch_timeout_seconds),
