@@ -190,7 +190,7 @@ impl Site {
         QueuedJob {
             id: JobId::job(number),
             tasks: None,
-            demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None }),
+            demand: Arc::new(Demand { components: vec![component], sharing: None, fixed: None, guard_seconds: 0 }),
             holder: Arc::new(Holder { user: user.into(), group: 100, account: None, charges: Vec::new(), marks: None }),
             priority: 0,
             is_list: false,
