@@ -222,7 +222,7 @@ fn a_gpu_without_its_file_is_out_of_service_until_it_is_back() {
     assert_eq!([tres("node1", "CfgTRES="), tres("node1", "AllocTRES=")], [true, true]);
     assert_eq!([tres("node2", "CfgTRES="), tres("node2", "AllocTRES=")], [true, false]);
     assert!(site.ok(&format!("scontrol -d show job {running}")).contains("JOB_GRES=gpu:4\n"));
-    assert_eq!(site.ok(&format!("squeue -h -j {running} -o %b")), "gres:gpu:4\n");
+    assert_eq!(site.ok(&format!("squeue -h -j {running} -o %b")), "gres/gpu:4\n");
     fs::rename(site.system.path("gpu2"), site.system.path("away")).expect("its own file");
     let why = "gres/gpu count reported lower than configured (3 < 4)";
     let lower = |node: &str| format!("{node} gpu:a100:2,gpu:v100:1 {why}\n");

@@ -135,9 +135,9 @@ fn gpus_are_shown_as_they_were_asked_for() {
         "slurm.0.gpu-bind": "closest", "slurm.0.gpu-freq": "low", "slurm.0.cpus-per-gpu": "3", "slurm.0.mem-per-gpu": "1G"
     } });
     let shown = scontrol::job(&detailed(view(json!({})), spec, json!([])).remove(0), Lines::One, &clock());
-    let end = "CpusPerTres=gres:gpu:3 MemPerTres=gres:gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
-               TresPerJob=gres:gpu:a100:4 TresPerTask=gres:gpu:1";
-    assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
+    let end = "CpusPerTres=gres/gpu:3 MemPerTres=gres/gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
+               TresPerJob=gres/gpu:a100:4 TresPerTask=gres/gpu:1";
+    assert!(shown.contains(" TresPerNode=gres/gpu:1,gres/gpu:2 ") && shown.contains(end), "{shown}");
 }
 
 /// SL-C-34: the group is the one that the job was submitted with, which need not be the owner's first.

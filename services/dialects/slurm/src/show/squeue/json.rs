@@ -117,7 +117,7 @@ fn request(job: &JobRecord) -> Value {
         "licenses": text(&request.licences),
         "required_nodes": request.required_nodes.join(","),
         "excluded_nodes": request.excluded_nodes.join(","),
-        "tres_per_node": text(&request.gres),
+        "tres_per_node": text(&request.tres_per_node()),
         "container": text(&request.container),
         "network": text(&request.network),
         "burst_buffer": text(&request.burst_buffer),
