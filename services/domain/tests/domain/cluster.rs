@@ -307,3 +307,26 @@ fn a_notification_ends_once() {
     }
     cluster.assert_replays();
 }
+
+/// What one administrator removes takes back nothing that another one changes meanwhile.
+#[test]
+fn a_removal_leaves_what_others_change_meanwhile() {
+    let mut cluster = Cluster::new();
+    let spare = QueueSpec { name: "spare".into(), ..QueueSpec::default() };
+    let other = QueueSpec { name: "other".into(), ..QueueSpec::default() };
+    let queues = vec![spare.into(), other.into()];
+    let configure = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: true };
+    cluster.ok(&user("root"), configure(ClusterChange { queues, ..ClusterChange::default() }));
+    let gone = |name: &str| {
+        let removed = Removed { queues: vec![name.into()], ..Removed::default() };
+        configure(ClusterChange { removed, ..ClusterChange::default() })
+    };
+    let removal = gone("spare");
+    let faster = QueueSpecChange { name: "other".into(), priority: Some(7), ..QueueSpecChange::default() };
+    cluster.ok(&user("root"), configure(ClusterChange { queues: vec![faster], ..ClusterChange::default() }));
+    cluster.ok(&user("root"), removal);
+    assert!(cluster.state.queue("spare").is_none());
+    assert_eq!(cluster.state.queue("other").map(|queue| queue.spec.priority), Some(7));
+    cluster.refused(&user("root"), gone("spare"), RefusalCode::NotFound, "queue `spare` does not exist");
+    cluster.assert_replays();
+}
