@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, RunId, Sequence,
     cluster::{
         ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange,
-        QueueSpecChange,
+        QueueSpec, QueueSpecChange, Removed,
     },
     command::{Command, RefusalCode},
     event::{Actor, DeliveryResult, Event, SignatureBytes, uuid_bytes::UuidBytes},
@@ -308,25 +308,25 @@ fn a_notification_ends_once() {
     cluster.assert_replays();
 }
 
-/// What one administrator removes takes back nothing that another one changes meanwhile.
+/// A removal by one administrator takes back nothing that another one changes meanwhile.
 #[test]
 fn a_removal_leaves_what_others_change_meanwhile() {
     let mut cluster = Cluster::new();
     let spare = QueueSpec { name: "spare".into(), ..QueueSpec::default() };
     let other = QueueSpec { name: "other".into(), ..QueueSpec::default() };
     let queues = vec![spare.into(), other.into()];
-    let configure = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: true };
-    cluster.ok(&user("root"), configure(ClusterChange { queues, ..ClusterChange::default() }));
+    let keeping = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: true };
+    cluster.ok(&root(), keeping(ClusterChange { queues, ..ClusterChange::default() }));
     let gone = |name: &str| {
         let removed = Removed { queues: vec![name.into()], ..Removed::default() };
-        configure(ClusterChange { removed, ..ClusterChange::default() })
+        keeping(ClusterChange { removed, ..ClusterChange::default() })
     };
     let removal = gone("spare");
     let faster = QueueSpecChange { name: "other".into(), priority: Some(7), ..QueueSpecChange::default() };
-    cluster.ok(&user("root"), configure(ClusterChange { queues: vec![faster], ..ClusterChange::default() }));
-    cluster.ok(&user("root"), removal);
+    cluster.ok(&root(), keeping(ClusterChange { queues: vec![faster], ..ClusterChange::default() }));
+    cluster.ok(&root(), removal);
     assert!(cluster.state.queue("spare").is_none());
     assert_eq!(cluster.state.queue("other").map(|queue| queue.spec.priority), Some(7));
-    cluster.refused(&user("root"), gone("spare"), RefusalCode::NotFound, "queue `spare` does not exist");
+    cluster.refused(&root(), gone("spare"), RefusalCode::NotFound, "queue `spare` does not exist");
     cluster.assert_replays();
 }

@@ -97,6 +97,10 @@ fn request(job: &JobRecord) -> Value {
         None => (None, None),
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let of_tres = |key: &str| {
+        let found = request.tres.iter().find(|(known, _)| *known == key);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
     json!({
         "batch_flag": request.is_batch,
         "requeue": request.is_requeued,
@@ -118,6 +122,13 @@ fn request(job: &JobRecord) -> Value {
         "required_nodes": request.required_nodes.join(","),
         "excluded_nodes": request.excluded_nodes.join(","),
         "tres_per_node": text(&request.tres_per_node()),
+        "tres_per_job": of_tres("TresPerJob"),
+        "tres_per_socket": of_tres("TresPerSocket"),
+        "tres_per_task": of_tres("TresPerTask"),
+        "tres_bind": of_tres("TresBind"),
+        "tres_freq": of_tres("TresFreq"),
+        "cpus_per_tres": of_tres("CpusPerTres"),
+        "memory_per_tres": of_tres("MemPerTres"),
         "container": text(&request.container),
         "network": text(&request.network),
         "burst_buffer": text(&request.burst_buffer),
