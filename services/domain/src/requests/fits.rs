@@ -228,12 +228,16 @@ fn gpus_of_one(request: &Request) -> u64 {
 
 /// A model of GPUs of which a request asks for more than all of its nodes have: its text, the number and that of the nodes.
 /// Only one of several models: one alone is compared as GPUs.
-fn too_few_of_a_model(request: &Request, total: &dyn Fn(&dyn Fn(&NodeSpec) -> u64) -> u64) -> Option<(String, u64, u64)> {
+fn too_few_of_a_model(
+    request: &Request,
+    total: &dyn Fn(&dyn Fn(&NodeSpec) -> u64) -> u64,
+) -> Option<(String, u64, u64)> {
     let mut several = request.all_gpus().filter(|_| !request.more_gpus.is_empty());
     several.find_map(|gpus| {
         let model = gpus.model.as_deref();
         let (wanted, found) = (u64::from(gpus.count), total(&|node| u64::from(requests::model_count(node, model))));
-        (wanted > found).then(|| (format!("GPUs of model `{}`", validate::shown(model.unwrap_or_default())), wanted, found))
+        (wanted > found)
+            .then(|| (format!("GPUs of model `{}`", validate::shown(model.unwrap_or_default())), wanted, found))
     })
 }
 

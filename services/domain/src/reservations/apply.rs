@@ -1,6 +1,11 @@
 //! Reservations and closures.
 
-use crate::{jobs::Job, reservations::{Reservation, queries::is_attracted}, runs::Run, state::State};
+use crate::{
+    jobs::Job,
+    reservations::{Reservation, queries::is_attracted},
+    runs::Run,
+    state::State,
+};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
@@ -73,12 +78,18 @@ impl State {
 
     /// A job that names no reservation has got a run, or its run is over: those that attract it are idle or not.
     pub(crate) fn reservations_used(&mut self, job: JobId, run: RunId, placement: &Placement, is_over: bool) {
+        if self.planning.reservations.is_empty() {
+            return;
+        }
         let now = self.time;
         let nodes: BTreeSet<NodeId> = placement.nodes().collect();
         let attracting = nodes.iter().flat_map(|node| self.reservations_of(*node));
         let counted = attracting.filter(|one| one.ends_when_idle() && one.spec.attracts);
         let names: BTreeSet<String> = match self.job(job) {
-            Some(job) => counted.filter(|one| is_attracted(job, one)).map(|one| one.spec.name.clone()).collect(),
+            Some(job) => {
+                let concerned = counted.filter(|one| is_over || is_attracted(job, one));
+                concerned.map(|one| one.spec.name.clone()).collect()
+            }
             None => return,
         };
         for name in names {

@@ -5,8 +5,8 @@ use muster_domain::{State, runs::runs_after_restore};
 use muster_schemas::{
     JobId, RunId, Sequence,
     cluster::{
-        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange,
-        QueueSpec, QueueSpecChange, Removed,
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange, QueueSpec,
+        QueueSpecChange, Removed,
     },
     command::{Command, RefusalCode},
     event::{Actor, DeliveryResult, Event, SignatureBytes, uuid_bytes::UuidBytes},

@@ -246,9 +246,8 @@ fn a_reservation_that_jobs_wait_for_is_not_idle() {
     let spec = ReservationSpec { ends_after_idle_seconds: 60, users: vec![], accounts: vec![], ..spec };
     cluster.ok(&user("oper"), reserve(spec));
     let waiting = cluster.submit("ada", in_reservation("idle"));
-    let is_removed = |cluster: &mut Cluster| {
-        cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }))
-    };
+    let is_removed =
+        |cluster: &mut Cluster| cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }));
     cluster.pass(10);
     cluster.tick();
     cluster.pass(600);
@@ -283,9 +282,8 @@ fn a_reservation_may_attract_jobs_that_do_not_name_it() {
     assert_start_refused(&mut cluster, other, "node1", "kept for reservation `course`");
     let run = cluster.start(mine, &["node1"], 1);
     cluster.pass(600);
-    let removed = |cluster: &mut Cluster| {
-        cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }))
-    };
+    let removed =
+        |cluster: &mut Cluster| cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }));
     assert!(!removed(&mut cluster), "a job runs in it");
     cluster.assert_replays();
     cluster.end(run, "node1", ExitStatus::Code(0));
@@ -300,7 +298,8 @@ fn jobs_of_a_flexible_reservation_need_not_stay_within_it() {
     let mut cluster = Cluster::new();
     let spec = reservation(&cluster, "course", named(&["node1", "node2"]), 100, 1_000);
     cluster.ok(&user("oper"), reserve(ReservationSpec { is_flexible: true, ..spec }));
-    let (early, later) = (cluster.submit("ada", in_reservation("course")), cluster.submit("ada", in_reservation("course")));
+    let (early, later) =
+        (cluster.submit("ada", in_reservation("course")), cluster.submit("ada", in_reservation("course")));
     let outside = cluster.submit("ada", in_reservation("course"));
     cluster.start(early, &["node1"], 1);
     cluster.pass(100);

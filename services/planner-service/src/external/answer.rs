@@ -190,8 +190,8 @@ impl<'a> Placer<'a> {
             let mut ordered: Vec<(u32, &Alternative)> = (0..).zip(alternatives.iter()).collect();
             ordered.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
             let mut ordered = ordered.into_iter();
-            let placed =
-                ordered.find_map(|(number, alternative)| self.find((user, component), number, alternative, None, taken));
+            let placed = ordered
+                .find_map(|(number, alternative)| self.find((user, component), number, alternative, None, taken));
             return placed.ok_or_else(|| "it does not fit into the free resources".into());
         };
         let alternative = alternatives.get(wanted.alternative as usize);
@@ -221,7 +221,8 @@ impl<'a> Placer<'a> {
         taken_nodes: &BTreeSet<NodeId>,
     ) -> Option<ComponentPlacement> {
         let may_use = |node: &&FreeNode<'a>| {
-            names.is_none_or(|names| names.contains(node.spec.name.as_str())) && self.is_kept_for(user, component, node.node)
+            names.is_none_or(|names| names.contains(node.spec.name.as_str()))
+                && self.is_kept_for(user, component, node.node)
         };
         let nodes: Vec<FreeNode> = self.free.nodes().iter().filter(may_use).cloned().collect();
         let licences = self.state.licences().map(|(name, _)| (name, self.free.licence(name)));

@@ -189,7 +189,8 @@ fn gpus_are_given_by_model_task_and_node() {
 fn a_queue_bounds_the_nodes_of_jobs_that_ask_for_tasks_alone() {
     let bounds = |least: u64, most: u64| {
         let of = |count: u64| [("nodes".to_owned(), count)].into();
-        let queue = QueueSpec { least_asked: of(least), most_asked: of(most), name: "default".into(), ..QueueSpec::default() };
+        let queue =
+            QueueSpec { least_asked: of(least), most_asked: of(most), name: "default".into(), ..QueueSpec::default() };
         let nodes = vec![node("n1", 2, 8), node("n2", 2, 8), node("n3", 4, 8)];
         World::configured(ClusterConfig { nodes, queues: vec![queue], ..ClusterConfig::default() })
     };
@@ -206,7 +207,8 @@ fn a_queue_bounds_the_nodes_of_jobs_that_ask_for_tasks_alone() {
 /// A job has GPUs of several models beside each other, wherever each model is free.
 #[test]
 fn gpus_of_several_models_are_given_together() {
-    let nodes = vec![gpu_node("old", &["old"; 3]), gpu_node("mixed", &["old", "new", "old", "new"]), node("plain", 8, 8)];
+    let nodes =
+        vec![gpu_node("old", &["old"; 3]), gpu_node("mixed", &["old", "new", "old", "new"]), node("plain", 8, 8)];
     let mut world = World::new(nodes);
     let of = |per, counts: &[(u32, &str)], tasks| {
         let gpus = |(count, model): &(u32, &str)| Gpus { count: *count, per, model: Some((*model).to_owned()) };

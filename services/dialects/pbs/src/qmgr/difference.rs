@@ -1,7 +1,9 @@
 //! The request that turns one configuration into another.
 
 use muster_schemas::{
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, Removed},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, Removed,
+    },
     resources::NodeSpec,
 };
 
@@ -35,7 +37,9 @@ pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChan
         return (after.clone().into(), false);
     }
     let removed = Removed {
-        queues: gone(before.queues.iter().map(|queue| &queue.name), |name| after.queues.iter().any(|one| one.name == name)),
+        queues: gone(before.queues.iter().map(|queue| &queue.name), |name| {
+            after.queues.iter().any(|one| one.name == name)
+        }),
         nodes: gone(before.nodes.iter().map(|node| &node.name), |name| after.nodes.iter().any(|one| one.name == name)),
         licences: gone(before.licences.keys(), |name| after.licences.contains_key(name)),
     };

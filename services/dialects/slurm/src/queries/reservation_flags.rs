@@ -125,7 +125,8 @@ impl Flags {
         spec.is_flexible = self.has(FLEX);
         spec.ends_after_idle_seconds = if self.has(PURGE_COMP) { self.idle_seconds } else { 0 };
         let is_told = |flag: &&&str| {
-            ["SPEC_NODES", PURGE_COMP, MAGNETIC, FLEX].contains(*flag) || PERIODS.iter().any(|(known, _)| known == *flag)
+            ["SPEC_NODES", PURGE_COMP, MAGNETIC, FLEX].contains(*flag)
+                || PERIODS.iter().any(|(known, _)| known == *flag)
         };
         let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
         spec.attributes.remove(KEPT);

@@ -76,7 +76,8 @@ pub(super) fn wanted(settings: &Settings, numbers: &mut Numbers) -> Result<Vec<G
     }
     // As many as the tasks need.
     let tasks = settings.value("ntasks", values::count).zip(settings.value("ntasks-per-gpu", values::count));
-    let for_tasks = tasks.map(|(tasks, of_each)| Gpus { count: tasks.div_ceil(of_each), per: Per::Request, model: None });
+    let for_tasks =
+        tasks.map(|(tasks, of_each)| Gpus { count: tasks.div_ceil(of_each), per: Per::Request, model: None });
     Ok(for_tasks.into_iter().collect())
 }
 
@@ -179,7 +180,10 @@ impl StepTasks {
             numbers = counts.settle(numbers)?;
         }
         let Numbers { tasks: of_all, tasks_per_node, .. } = numbers;
-        Some(Self { tasks: of_all.filter(|_| tasks.is_none()), per_node: tasks_per_node.filter(|_| per_node.is_none()) })
+        Some(Self {
+            tasks: of_all.filter(|_| tasks.is_none()),
+            per_node: tasks_per_node.filter(|_| per_node.is_none()),
+        })
     }
 }
 

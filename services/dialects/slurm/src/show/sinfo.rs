@@ -97,9 +97,8 @@ pub fn data(
     asker: &Asker<'_>,
     clock: &Clock,
 ) -> Result<Value, FormatError> {
-    let wanted = |partition: &&Arc<Partition>| {
-        overview.partitions.is_empty() || overview.partitions.contains(&partition.name)
-    };
+    let wanted =
+        |partition: &&Arc<Partition>| overview.partitions.is_empty() || overview.partitions.contains(&partition.name);
     let partitions: Vec<_> = partitions.iter().filter(wanted).collect();
     let listed: Vec<_> = nodes.iter().filter(|node| overview.takes(node)).collect();
     let layout = Layout::printf(&overview.usual_format(LEAST_WIDTH, LEAST_WIDTH), FIELDS)?;

@@ -126,7 +126,8 @@ pub fn plan(
             false => step_size(settings, component)?,
         };
         let of_gpus = tasks_of_gpus(settings, number)?;
-        let on_nodes = of_gpus.per_node.map(|per_node| per_node.saturating_mul(u32::try_from(nodes).unwrap_or(u32::MAX)));
+        let on_nodes =
+            of_gpus.per_node.map(|per_node| per_node.saturating_mul(u32::try_from(nodes).unwrap_or(u32::MAX)));
         let is_given = settings.of_command_line().is_set("ntasks");
         let tasks = of_gpus.tasks.or(on_nodes.filter(|_| !is_given)).unwrap_or(tasks);
         let (nodes, warning) = on_fewer_nodes(nodes, tasks);

@@ -207,12 +207,16 @@ fn a_component_asks_for_gpus_of_several_types() {
             request.all_gpus().map(|gpus| (gpus.model.clone().unwrap(), gpus.count, gpus.per)).collect();
         (all, request.tasks)
     };
-    let typed = |counts: [(&str, u32, Per); 2]| counts.map(|(model, count, per)| (model.to_owned(), count, per)).to_vec();
+    let typed =
+        |counts: [(&str, u32, Per); 2]| counts.map(|(model, count, per)| (model.to_owned(), count, per)).to_vec();
     let on_each = typed([("a100", 1, Per::Node), ("v100", 2, Per::Node)]);
     assert_eq!(of("--gres=gpu:a100:1,gpu:v100:2").0, on_each);
     assert_eq!(of("--gpus-per-node=v100:2,a100:1").0, on_each);
     assert_eq!(of("--gpus=a100:1,v100:1").0, typed([("a100", 1, Per::Request), ("v100", 1, Per::Request)]));
-    assert_eq!(of("--gpus=a100:4 --gpus-per-node=v100:2").0, typed([("a100", 4, Per::Request), ("v100", 2, Per::Node)]));
+    assert_eq!(
+        of("--gpus=a100:4 --gpus-per-node=v100:2").0,
+        typed([("a100", 4, Per::Request), ("v100", 2, Per::Node)])
+    );
     let agreed = of("--gpus=a100:4,v100:8 --gpus-per-task=a100:1,v100:2");
     assert_eq!(agreed, (typed([("a100", 1, Per::Task), ("v100", 2, Per::Task)]), Some(4)));
     assert_eq!(rejected("--gpus=a100:4,v100:4 --gpus-per-task=a100:1,v100:2"), Rejection::Gres, "four tasks, or two");

@@ -209,13 +209,35 @@ fn the_overview_as_data_has_the_shape_of_slurms() {
     assert_eq!(keys, ["errors", "meta", "sinfo", "warnings"]);
     let lines = document["sinfo"].as_array().expect("a list");
     assert!(lines.iter().all(|line| line["nodes"]["nodes"].as_array().is_some_and(|names| names.len() == 1)));
-    assert_eq!(lines.len(), list(&Overview { arrangement: Arrangement::Nodes, no_header: true, ..Overview::default() }).lines().count());
+    assert_eq!(
+        lines.len(),
+        list(&Overview { arrangement: Arrangement::Nodes, no_header: true, ..Overview::default() }).lines().count()
+    );
     let first = &lines[0];
     for number in [
-        "/port", "/nodes/allocated", "/nodes/idle", "/nodes/other", "/nodes/total", "/cpus/allocated", "/cpus/idle",
-        "/cpus/other", "/cpus/total", "/cpus/minimum", "/cpus/maximum", "/cpus/load/minimum", "/sockets/maximum",
-        "/cores/minimum", "/threads/minimum", "/disk/minimum", "/memory/minimum", "/memory/maximum", "/memory/allocated",
-        "/memory/free/minimum/number", "/weight/minimum", "/partition/nodes/total", "/partition/maximums/time/number",
+        "/port",
+        "/nodes/allocated",
+        "/nodes/idle",
+        "/nodes/other",
+        "/nodes/total",
+        "/cpus/allocated",
+        "/cpus/idle",
+        "/cpus/other",
+        "/cpus/total",
+        "/cpus/minimum",
+        "/cpus/maximum",
+        "/cpus/load/minimum",
+        "/sockets/maximum",
+        "/cores/minimum",
+        "/threads/minimum",
+        "/disk/minimum",
+        "/memory/minimum",
+        "/memory/maximum",
+        "/memory/allocated",
+        "/memory/free/minimum/number",
+        "/weight/minimum",
+        "/partition/nodes/total",
+        "/partition/maximums/time/number",
     ] {
         assert!(first.pointer(number).is_some_and(serde_json::Value::is_number), "{number}: {first}");
     }
@@ -223,7 +245,12 @@ fn the_overview_as_data_has_the_shape_of_slurms() {
         assert!(first.pointer(text).is_some_and(serde_json::Value::is_string), "{text}: {first}");
     }
     assert!(first["node"]["state"].as_array().is_some_and(|words| words.iter().all(serde_json::Value::is_string)));
-    let all: u64 = told(Arrangement::Summary)["sinfo"].as_array().into_iter().flatten().filter_map(|line| line["nodes"]["total"].as_u64()).sum();
+    let all: u64 = told(Arrangement::Summary)["sinfo"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line["nodes"]["total"].as_u64())
+        .sum();
     assert!(all >= nodes().len() as u64);
 }
 

@@ -370,7 +370,8 @@ fn a_step_asks_for_gpus_of_several_types() {
         let all = group.gpus.iter().chain(&group.more_gpus).map(|gpus| (gpus.count, gpus.per, gpus.model.clone()));
         (all.collect::<Vec<_>>(), group.gpu_binding.clone())
     };
-    let typed = |per, counts: [(u32, &str); 2]| counts.map(|(count, model)| (count, per, Some(model.to_owned()))).to_vec();
+    let typed =
+        |per, counts: [(u32, &str); 2]| counts.map(|(count, model)| (count, per, Some(model.to_owned()))).to_vec();
     assert_eq!(of("--gres=gpu:a100:1,gpu:v100:2 a"), (typed(Per::Node, [(1, "a100"), (2, "v100")]), None));
     assert_eq!(of("--gpus=v100:2,a100:1 a").0, typed(Per::Request, [(2, "v100"), (1, "a100")]));
     assert_eq!(of("-n2 --gpus-per-task=a100:1,v100:1 a"), (typed(Per::Task, [(1, "a100"), (1, "v100")]), None));
@@ -404,7 +405,9 @@ fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     }
     assert_eq!(
         told("--gpus=a100:1,1 a"),
-        ["srun: error: Unable to create step for job 1: Invalid GRES specification (with and without type identification)"]
+        [
+            "srun: error: Unable to create step for job 1: Invalid GRES specification (with and without type identification)"
+        ]
     );
     assert_eq!(
         told("--ntasks-per-gpu=2 --gpus-per-task=1 a"),

@@ -52,7 +52,8 @@ const OF_TRES: [OfTres; 8] = [
 
 /// A list of `--gres` in the form in which it is shown: `gres/gpu:2,gres/gpu:a100:1`.
 fn of_gres(list: &str) -> String {
-    let plain = |part: &str| part.strip_prefix("gres/").or_else(|| part.strip_prefix("gres:")).unwrap_or(part).to_owned();
+    let plain =
+        |part: &str| part.strip_prefix("gres/").or_else(|| part.strip_prefix("gres:")).unwrap_or(part).to_owned();
     let parts: Vec<String> = list.split(',').map(|part| format!("gres/{}", plain(part))).collect();
     parts.join(",")
 }

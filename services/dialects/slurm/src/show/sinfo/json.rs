@@ -69,11 +69,7 @@ fn states(state: NodeState) -> Vec<String> {
 }
 
 /// A line of the overview; `nodes` are those of the cluster.
-pub(super) fn group<'a>(
-    group: &Group,
-    nodes: impl IntoIterator<Item = &'a NodeRecord>,
-    cluster: &str,
-) -> Value {
+pub(super) fn group<'a>(group: &Group, nodes: impl IntoIterator<Item = &'a NodeRecord>, cluster: &str) -> Value {
     let own = &group.nodes;
     let first = own.first().map(|node| &**node);
     let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
