@@ -139,7 +139,8 @@ impl Counts {
             });
             Self { job, node, socket, task }
         };
-        models.into_iter().map(|model| (model.clone(), of_model(&model))).collect()
+        let counts: Vec<Self> = models.iter().map(of_model).collect();
+        models.into_iter().zip(counts).collect()
     }
 
     /// The numbers of nodes and tasks with what follows from these counts; `None` if they do not agree.
