@@ -21,7 +21,7 @@ const KNOWN: [&str; 13] = [
     "WEEKLY",
     "SPEC_NODES",
     "ANY_NODES",
-    "STATIC_ALLOC",
+    STATIC_ALLOC,
     PART_NODES,
     PURGE_COMP,
     MAGNETIC,
@@ -37,6 +37,8 @@ const PURGE_SECONDS: u64 = 300;
 const FLEX: &str = "FLEX";
 /// The flag of a reservation that jobs need not name.
 const MAGNETIC: &str = "MAGNETIC";
+/// The flag of a reservation that keeps its nodes. It is shown by its first word, as in Slurm.
+const STATIC_ALLOC: &str = "STATIC_ALLOC";
 /// The flag of a reservation that may overlap others.
 const OVERLAP: &str = "OVERLAP";
 
@@ -137,6 +139,7 @@ impl Flags {
     pub fn shown(&self) -> String {
         let shown = |flag: &str| match flag {
             PURGE_COMP => format!("{flag}={}", duration::long(self.idle_seconds)),
+            STATIC_ALLOC => "STATIC".to_owned(),
             _ => flag.to_owned(),
         };
         let list: Vec<String> = KNOWN.into_iter().filter(|flag| self.has(flag)).map(shown).collect();
@@ -147,6 +150,10 @@ impl Flags {
 fn known(name: &str) -> Option<&'static str> {
     // A plural is usual, and so are names without the line.
     let plain = |text: &str| text.trim_end_matches(['s', 'S']).replace('_', "").to_ascii_uppercase();
-    let name = if plain(name) == "PROMISCUOU" { MAGNETIC } else { name };
+    let name = match plain(name).as_str() {
+        "PROMISCUOU" => MAGNETIC,
+        "STATIC" => STATIC_ALLOC,
+        _ => name,
+    };
     KNOWN.into_iter().find(|flag| plain(flag) == plain(name))
 }

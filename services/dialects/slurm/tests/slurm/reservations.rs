@@ -149,7 +149,7 @@ fn flags_of_reservations_are_kept_or_refused() {
     let spec = made("nodes=nid1 flags=maint,ignore_jobs,daily").expect("made");
     assert_eq!((shown(&spec).as_str(), spec.repeats_after_seconds), ("MAINT,IGNORE_JOBS,DAILY,SPEC_NODES", 86_400));
     assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
-    assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
+    assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC");
     assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
     let over = made("nodes=nid1 flags=overlap").expect("made");
     assert_eq!((shown(&over).as_str(), over.overlaps, spec.overlaps), ("OVERLAP,SPEC_NODES", true, true));
