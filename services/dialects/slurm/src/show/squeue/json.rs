@@ -74,6 +74,10 @@ fn place(job: &JobRecord, cluster: &str) -> Value {
         "scheduled_nodes": job.planned_nodes.join(","),
         "node_count": number(Some(job.node_count.into())),
         "cpus": number(Some(job.cpus)),
+        "gres_detail": gres_detail(job),
+        "flags": [],
+        "shared": [],
+        "job_resources": resources_of(job),
         "tasks": number(Some(job.tasks.into())),
         "tres_req_str": resources,
         "tres_alloc_str": if job.state.is_pending() { "" } else { resources.as_str() },
@@ -85,6 +89,35 @@ fn place(job: &JobRecord, cluster: &str) -> Value {
         "het_job_id": number(Some(job.het.as_ref().map_or(0, |het| het.leader))),
         "het_job_id_set": job.het.as_ref().map_or("", |het| &het.set),
         "het_job_offset": number(job.het.as_ref().map(|het| het.offset.into())),
+    })
+}
+
+/// The GPUs that it has on each node that gives it some.
+fn gres_detail(job: &JobRecord) -> Vec<String> {
+    let with_gpus = job.parts.iter().filter(|part| !part.gpus.is_empty());
+    with_gpus.map(|part| format!("gpu:{}(IDX:{})", part.gpus.len(), part.gpus)).collect()
+}
+
+/// What it has on its nodes, once it has them.
+fn resources_of(job: &JobRecord) -> Value {
+    let allocation: Vec<Value> = (0_u32..)
+        .zip(&job.parts)
+        .map(|(at, part)| {
+            json!({
+                "index": at,
+                "name": part.node,
+                "cpus": { "count": part.cores.len(), "used": part.cores.len() },
+                "memory": { "used": 0, "allocated": part.megabytes },
+            })
+        })
+        .collect();
+    json!({
+        "select_type": ["CPU", "MEMORY"],
+        "nodes": {
+            "count": job.nodes.len(), "list": job.node_list(), "whole": false, "allocation": allocation,
+        },
+        "cpus": if job.nodes.is_empty() { 0 } else { job.cpus },
+        "threads_per_core": number(None),
     })
 }
 
