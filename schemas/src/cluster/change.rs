@@ -32,7 +32,7 @@ pub struct ClusterChange {
     pub accounts: Option<AccountSettings>,
     /// The lowest number for new jobs (SL-I-04); it always stays unchanged if it is not named.
     pub first_job_number: Option<u64>,
-    /// What is removed before the rest applies. Everything else stays, whoever changed it meanwhile.
+    /// Things that are removed before the rest applies. Everything else stays, also if somebody else changes it meanwhile.
     pub removed: Removed,
 }
 

@@ -59,7 +59,7 @@ fn of_gres(list: &str) -> String {
 }
 
 impl RequestRecord {
-    /// What it asks for on each node, of `--gres` and `--gpus-per-node`; `None` if nothing.
+    /// The resources that it asks for on each node, by `--gres` and `--gpus-per-node`; `None` without any.
     pub fn tres_per_node(&self) -> Option<String> {
         let gpus = self.tres.iter().filter(|(key, _)| *key == "TresPerNode").map(|(_, text)| text.clone());
         let parts: Vec<String> = self.gres.as_deref().map(of_gres).into_iter().chain(gpus).collect();

@@ -98,7 +98,7 @@ fn gres_detail(job: &JobRecord) -> Vec<String> {
     with_gpus.map(|part| format!("gpu:{}(IDX:{})", part.gpus.len(), part.gpus)).collect()
 }
 
-/// What it has on its nodes, once it has them.
+/// Its resources on its nodes, once it has them.
 fn resources_of(job: &JobRecord) -> Value {
     let allocation: Vec<Value> = (0_u32..)
         .zip(&job.parts)
