@@ -212,6 +212,7 @@ impl Size {
             nodes: self.named_nodes.clone(),
             excluded_nodes: self.excluded_nodes.clone(),
             sharing: self.sharing,
+            ..Request::default()
         }
     }
 }

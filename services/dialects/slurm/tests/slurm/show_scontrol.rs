@@ -307,7 +307,7 @@ fn what_is_no_job_is_shown_as_data_too() {
         "most_asked": { "nodes": 4 }, "makes_way": { "by": "cancel", "grace_seconds": 9 } }, "default": false,
         "queued": 0, "held": 0, "running": 0 });
     let partition = Partition::of(&serde_json::from_value::<QueueView>(queue).expect("a queue"));
-    let data = sinfo::partition_data(&partition, Some("long"), &nodes);
+    let data = muster_slurm::show::sinfo::partition_data(&partition, Some("long"), &nodes);
     assert_eq!((&data["name"], &data["nodes"]["configured"]), (&json!("p2"), &json!("nid00001")));
     assert_eq!(data["maximums"]["time"], json!({ "set": true, "infinite": false, "number": 60 }));
     assert_eq!(data["maximums"]["nodes"]["number"], json!(4));
