@@ -44,7 +44,9 @@ pub(super) fn within<'f, 'a>(
             // The nodes with most room, which are the fewest that there can be.
             let mut widest = nodes.to_vec();
             widest.sort_by_key(|node| Reverse(demand.max_tasks(node)));
-            on_any_nodes(demand, request.tasks, &widest).filter(is_allowed)
+            let mut parts = on_any_nodes(demand, request.tasks, &widest).filter(is_allowed)?;
+            parts.sort_by_key(|part| part.node.node);
+            Some(parts)
         }
         None => None,
     }

@@ -223,13 +223,13 @@ fn gpus_of_several_models_are_given_together() {
     let pair = |node: &str, gpus: &str| (node.to_owned(), gpus.to_owned());
     let on_each = started(&mut world, of(Per::Node, &[(1, "new"), (1, "old")], 1));
     assert_eq!(given(&world, on_each), [pair("mixed", "0-1")]);
-    assert_eq!(waits(&mut world, of(Per::Node, &[(1, "old"), (2, "new")], 1)), resources("GPUs"));
-    let anywhere = started(&mut world, of(Per::Request, &[(4, "old"), (1, "new")], 2));
+    let anywhere = started(&mut world, of(Per::Request, &[(4, "old"), (1, "new")], 12));
     let mut all = given(&world, anywhere);
     all.sort();
     assert_eq!(all, [pair("mixed", "2-3"), pair("old", "0-2")]);
     let never = world.refused(of(Per::Request, &[(3, "new"), (1, "old")], 2));
     assert!(never.contains("GPUs of model `new`"), "{never}");
+    assert_eq!(waits(&mut world, of(Per::Node, &[(1, "old"), (2, "new")], 1)), resources("GPUs"));
 }
 
 #[test]

@@ -406,7 +406,7 @@ fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     assert_eq!(
         told("--gpus=a100:1,1 a"),
         [
-            "srun: error: Unable to create step for job 1: Invalid GRES specification (with and without type identification)"
+            "srun: error: Unable to allocate resources: Invalid GRES specification (with and without type identification)"
         ]
     );
     assert_eq!(
