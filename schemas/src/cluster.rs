@@ -2,7 +2,7 @@
 
 mod change;
 
-pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, QueueValue};
+pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, QueueValue, Removed};
 
 use crate::{
     accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable,

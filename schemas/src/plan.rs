@@ -39,9 +39,17 @@ pub struct ReservationSpec {
     /// they overlap others too.
     #[serde(default)]
     pub overlaps: bool,
-    /// Once it has begun, it ends when no job has run in it for this many seconds; 0 means that it lasts until its end.
+    /// Once it has begun, it ends when no job has run in it or waited for it for this many seconds; 0 means that it lasts until
+    /// its end.
     #[serde(default)]
     pub ends_after_idle_seconds: u64,
+    /// Whether jobs that may use it, and name no reservation, may have its nodes while it lasts, as if they named it.
+    #[serde(default)]
+    pub attracts: bool,
+    /// Whether its jobs may start before it begins, outlast it, and have nodes that it does not have. Its own nodes are kept
+    /// for them while it lasts.
+    #[serde(default)]
+    pub is_flexible: bool,
 }
 
 /// The nodes of a reservation.

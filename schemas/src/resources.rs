@@ -275,6 +275,12 @@ pub struct Request {
     pub excluded_nodes: Vec<String>,
     /// Whether other jobs may use the rest of the nodes.
     pub sharing: Sharing,
+    /// GPUs of further models, beside those of [`Request::gpus`]; then each of all these names a model of its own.
+    pub more_gpus: Vec<Gpus>,
+    /// Without a path: at least this many nodes, also if fewer have room for all tasks.
+    pub least_nodes: Option<u32>,
+    /// Without a path: at most this many nodes.
+    pub most_nodes: Option<u32>,
 }
 
 impl Default for Request {
@@ -290,6 +296,9 @@ impl Default for Request {
             nodes: Vec::new(),
             excluded_nodes: Vec::new(),
             sharing: Sharing::Shared,
+            more_gpus: Vec::new(),
+            least_nodes: None,
+            most_nodes: None,
         }
     }
 }
@@ -398,6 +407,11 @@ impl NodeFilter {
 }
 
 impl Request {
+    /// All GPUs that it asks for, those of each model apart.
+    pub fn all_gpus(&self) -> impl Iterator<Item = &Gpus> {
+        self.gpus.iter().chain(&self.more_gpus).filter(|gpus| gpus.count > 0)
+    }
+
     /// Whether it is for nodes whose agent asks for its orders.
     pub fn asks_for_pull(&self) -> bool {
         self.filter.as_ref().is_some_and(NodeFilter::asks_for_pull)

@@ -94,6 +94,9 @@ pub struct StepGroup {
     /// The image of the container that each of its tasks runs in, as in [`crate::job::Launch::container`]; `None`: no
     /// container, whatever that of the job is.
     pub container: Option<String>,
+    /// GPUs of further models, beside those of [`StepGroup::gpus`]; then each of all these names a model of its own.
+    #[serde(default)]
+    pub more_gpus: Vec<Gpus>,
 }
 
 /// Which of the step's GPUs on a node each of its tasks there sees.

@@ -77,6 +77,9 @@ fn request() -> Request {
         nodes: vec!["n1".into()],
         excluded_nodes: vec!["n9".into()],
         sharing: Sharing::Exclusive,
+        more_gpus: Vec::new(),
+        least_nodes: None,
+        most_nodes: None,
     }
 }
 
@@ -202,6 +205,8 @@ fn reservation() -> ReservationSpec {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     }
 }
 

@@ -32,6 +32,20 @@ pub struct ClusterChange {
     pub accounts: Option<AccountSettings>,
     /// The lowest number for new jobs (SL-I-04); it always stays unchanged if it is not named.
     pub first_job_number: Option<u64>,
+    /// Things that are removed before the rest applies. Everything else stays, also if somebody else changes it meanwhile.
+    pub removed: Removed,
+}
+
+/// Things that a configuration loses, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Removed {
+    /// Queues.
+    pub queues: Vec<String>,
+    /// Nodes.
+    pub nodes: Vec<String>,
+    /// Licences.
+    pub licences: Vec<String>,
 }
 
 /// The named part of [`ClusterSettings`], which explains the fields.
@@ -169,6 +183,9 @@ impl ClusterChange {
     /// The result of applying this to another configuration.
     pub fn onto(&self, base: ClusterConfig) -> ClusterConfig {
         let ClusterConfig { settings, mut queues, mut nodes, mut licences, staging, accounts, first_job_number } = base;
+        queues.retain(|queue| !self.removed.queues.contains(&queue.name));
+        nodes.retain(|node| !self.removed.nodes.contains(&node.name));
+        licences.retain(|name, _| !self.removed.licences.contains(name));
         let known_queues = places(queues.iter().map(|queue| &queue.name));
         for change in &self.queues {
             let known = known_queues.get(&change.name).map(|place| queues[*place].clone());
@@ -340,6 +357,7 @@ impl From<ClusterConfig> for ClusterChange {
             staging: Some(staging),
             accounts,
             first_job_number,
+            removed: Removed::default(),
         }
     }
 }

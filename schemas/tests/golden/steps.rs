@@ -39,6 +39,7 @@ fn spec() -> StepSpec {
             nodes: Some(2),
             binding: None,
             gpus: None,
+            more_gpus: Vec::new(),
             gpu_binding: None,
             container: None,
         }],

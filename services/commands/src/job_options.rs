@@ -358,6 +358,7 @@ impl JobOptions {
             nodes: self.nodelist.clone().map(|hosts| hosts.0).unwrap_or_default(),
             excluded_nodes: self.exclude.clone().map(|hosts| hosts.0).unwrap_or_default(),
             sharing,
+            ..Request::default()
         };
         Alternative {
             cpu_seconds: None,

@@ -7,10 +7,10 @@ pub(crate) mod validate;
 
 use crate::nodes::state::gpu_count;
 use muster_schemas::{
-    cluster::ClusterSettings,
-    resources::{Alternative, Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
+    cluster::{ClusterSettings, QueueSpec},
+    resources::{Alternative, Count, Gpus, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
 };
-use std::cmp::Ordering;
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap};
 
 /// The least that can serve a request, summed over all its nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,18 +32,40 @@ pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
     let path = path_minimum(request);
     let tasks = request.tasks.map_or(path.nodes, u64::from);
     let per_node = request.tasks_per_node.map_or(u64::MAX, u64::from).max(1);
-    let nodes = path.nodes.max(tasks.div_ceil(per_node));
+    let least_nodes = request.least_nodes.filter(|_| request.path.is_empty()).map_or(0, u64::from);
+    let nodes = path.nodes.max(tasks.div_ceil(per_node)).max(least_nodes);
     let cores = path.cores.max(tasks.saturating_mul(u64::from(request.cpus_per_task.max(1)))).max(nodes);
-    let wanted_gpus = request.gpus.as_ref().map_or(0, |gpus| {
-        let each = u64::from(gpus.count);
-        each.saturating_mul(times(gpus.per, nodes, tasks, cores, 1))
-    });
+    let of_model = |gpus: &Gpus| u64::from(gpus.count).saturating_mul(times(gpus.per, nodes, tasks, cores, 1));
+    let wanted_gpus = request.all_gpus().map(of_model).fold(0, u64::saturating_add);
     let gpus = path.gpus.max(wanted_gpus);
     let memory_bytes = match request.memory {
         Some(memory) => memory.bytes.saturating_mul(times(memory.per, nodes, tasks, cores, gpus)),
         None => settings.default_memory_per_core_bytes.unwrap_or(0).saturating_mul(cores),
     };
     Minimum { nodes, tasks, cores, gpus, memory_bytes }
+}
+
+/// The alternatives of a job in a queue: those that do not say on how many nodes they are served follow its limits for that,
+/// as far as they are not served within these anyway.
+pub fn bounded<'a>(alternatives: &'a [Alternative], queue: &QueueSpec) -> Cow<'a, [Alternative]> {
+    let bound = |of: &BTreeMap<String, u64>| Some(u32::try_from(*of.get("nodes")?).unwrap_or(u32::MAX));
+    let (least, most) = (bound(&queue.least_asked).filter(|least| *least > 1), bound(&queue.most_asked));
+    if least.is_none() && most.is_none() {
+        return Cow::Borrowed(alternatives);
+    }
+    let mut bounded = alternatives.to_vec();
+    for alternative in &mut bounded {
+        if alternative.requests.is_empty() {
+            alternative.requests.push(Request::default());
+        }
+        // Several requests are on nodes of their own, or share them: their sum is not known before they are placed.
+        let [request] = &mut alternative.requests[..] else { continue };
+        if request.path.is_empty() {
+            let tasks = request.tasks.unwrap_or(1);
+            (request.least_nodes, request.most_nodes) = (least, most.filter(|most| *most < tasks));
+        }
+    }
+    Cow::Owned(bounded)
 }
 
 /// The least that can serve an alternative, over all its nodes. Its requests may share nodes unless each has separate
@@ -130,7 +152,16 @@ pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
         && (request.nodes.is_empty() || request.nodes.contains(&node.name))
         && !request.excluded_nodes.contains(&node.name)
         && request.filter.as_ref().is_none_or(|filter| matches(node, filter))
-        && request.gpus.as_ref().is_none_or(|gpus| gpus.count == 0 || model_count(node, gpus.model.as_deref()) > 0)
+        && has_models(node, request)
+}
+
+/// Whether a node has GPUs of the models of a request: of all of them if each node gives some of each, else of any.
+fn has_models(node: &NodeSpec, request: &Request) -> bool {
+    let has = |gpus: &Gpus| model_count(node, gpus.model.as_deref()) > 0;
+    let is_anywhere = |gpus: &&Gpus| matches!(gpus.per, Per::Request | Per::Gpu);
+    let mut anywhere = request.all_gpus().filter(is_anywhere).peekable();
+    let serves_any = anywhere.peek().is_none() || anywhere.any(has);
+    serves_any && request.all_gpus().filter(|gpus| !is_anywhere(gpus)).all(has)
 }
 
 /// Whether a GPU of a node has this model; true if no model is named.

@@ -2,7 +2,7 @@
 
 mod apply;
 pub(crate) mod decide;
-mod queries;
+pub(crate) mod queries;
 mod state;
 pub(crate) mod validate;
 

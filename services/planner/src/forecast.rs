@@ -105,7 +105,7 @@ fn assume(projection: &mut Projection, actor: &Arc<Actor>, now: Timestamp, event
 /// The reservations that a job names and that have not begun.
 fn unbegun_reservations(state: &State, job: JobId) -> BTreeSet<String> {
     let named = state.job(job).into_iter().flat_map(Job::reservations);
-    let is_unbegun = |name: &&Arc<str>| state.reservation(name).is_some_and(|reservation| !reservation.begun);
+    let is_unbegun = |name: &&Arc<str>| state.reservation(name).is_some_and(|one| !one.begun && !one.spec.is_flexible);
     named.filter(is_unbegun).map(|name| name.to_string()).collect()
 }
 

@@ -157,7 +157,8 @@ impl Machine {
     pub fn set_domain(&mut self, id: NodeId, key: &Arc<str>, until: Timestamp, rest: &NodeShare) {
         let Some(node) = self.changed_node(id) else { return };
         node.domain = Some(key.clone());
-        node.reservations = vec![Reserved { from: ALWAYS, until, name: key.clone(), overlaps: false }];
+        node.reservations =
+            vec![Reserved { from: ALWAYS, until, name: key.clone(), overlaps: false, is_flexible: false }];
         if !rest.cores.is_empty() {
             let always = Window { from: ALWAYS, until: Timestamp::MAX };
             node.change(rest, always, Holding::Run { until: Timestamp::MAX }, true);
@@ -219,6 +220,7 @@ impl Machine {
                 until: reservation.end,
                 name: reservation.name.clone(),
                 overlaps: reservation.overlaps,
+                is_flexible: reservation.is_flexible,
             });
             node.reservations.sort_unstable();
         }

@@ -252,6 +252,10 @@ pub struct Reservation {
     pub nodes: Vec<NodeId>,
     /// Whether it has them for itself where other reservations have them too.
     pub overlaps: bool,
+    /// Whether jobs that name no reservation may have its nodes, if it admits them.
+    pub attracts: bool,
+    /// Whether its jobs may start before it, outlast it and have other nodes too.
+    pub is_flexible: bool,
 }
 
 /// A time in which a node serves no job.

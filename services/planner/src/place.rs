@@ -96,7 +96,10 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
     }
     demand.prefer(&mut candidates);
     let path = with_named_nodes(request);
-    let mut parts = place_path(&demand, &path, request.tasks, &candidates)?;
+    let mut parts = match &path[..] {
+        [] => tasks::within(&demand, request, &candidates)?,
+        path => place_path(&demand, path, request.tasks, &candidates)?,
+    };
     if is_weighted {
         // Weights decide which nodes, not which tasks are where.
         parts.sort_by_key(|part| part.node.node);

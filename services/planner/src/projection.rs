@@ -288,7 +288,7 @@ impl Projection {
         }
         let reservations: Vec<Arc<str>> =
             self.state.reservations().map(|reservation| reservation.spec.name.as_str().into()).collect();
-        reservations.iter().for_each(|name| self.tell_reservation(name));
+        reservations.iter().for_each(|name| self.set_reservation(name));
         self.engine.set_scheduling(self.state.scheduling().clone(), self.state.rebalanced());
         self.engine.set_ordering(self.state.filter_settings().ordering);
         self.engine.set_queue_block(self.state.queue_block());
@@ -429,7 +429,18 @@ impl Projection {
         }
     }
 
+    /// Tells the engine about a reservation. Those that attract jobs, or do not bind them, change for which nodes jobs ask.
     fn tell_reservation(&mut self, name: &str) {
+        let is_told = |one: &Reservation| one.attracts || one.is_flexible;
+        let before = self.engine.reservations.get(name).is_some_and(is_told);
+        self.set_reservation(name);
+        let after = self.engine.reservations.get(name).is_some_and(is_told);
+        if before || after {
+            self.tell_jobs();
+        }
+    }
+
+    fn set_reservation(&mut self, name: &str) {
         match self.state.reservation(name).filter(|reservation| !reservation.nodes.is_empty()) {
             Some(reservation) => self.engine.set_reservation(Reservation {
                 name: name.into(),
@@ -437,6 +448,8 @@ impl Projection {
                 end: reservation.spec.end,
                 nodes: reservation.nodes.iter().copied().collect(),
                 overlaps: reservation.spec.overlaps,
+                attracts: reservation.spec.attracts,
+                is_flexible: reservation.spec.is_flexible,
             }),
             None => self.engine.remove_reservation(name),
         }

@@ -125,7 +125,9 @@ pub(crate) fn wider(alternative: &Alternative, unit: SizeUnit, most: u32) -> Opt
     // Amounts for the whole request are already held.
     let memory = request.memory.map(|memory| if by_amount(memory.per) { memory } else { no_memory() });
     let gpus = request.gpus.clone().filter(|gpus| by_amount(gpus.per));
-    let request = Request { path, tasks: None, memory, gpus, ..request.clone() };
+    let mut more_gpus = request.more_gpus.clone();
+    more_gpus.retain(|gpus| by_amount(gpus.per));
+    let request = Request { path, tasks: None, memory, gpus, more_gpus, ..request.clone() };
     Some((Alternative { requests: vec![request], ..Alternative::default() }, reach))
 }
 

@@ -45,7 +45,13 @@ pub struct ReserveOptions {
     /// It may have nodes of other reservations at the same time: there its jobs start, and theirs wait
     #[arg(long)]
     pub overlap: bool,
-    /// Once it has begun, it ends when no job has run in it for this long
+    /// Jobs that may use it and name no reservation may have its nodes while it lasts
+    #[arg(long)]
+    pub attract: bool,
+    /// Its jobs may start before it, outlast it and have other nodes too
+    #[arg(long)]
+    pub flexible: bool,
+    /// Once it has begun, it ends when no job has run in it or waited for it for this long
     #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub until_idle: Option<u64>,
 }

@@ -40,6 +40,8 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
         accounts,
         repeat,
         overlap,
+        attract,
+        flexible,
         until_idle,
     } = options;
     let after = |seconds: u64| start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -63,6 +65,8 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
         attributes: BTreeMap::new(),
         overlaps: overlap,
         ends_after_idle_seconds: until_idle.unwrap_or(0),
+        attracts: attract,
+        is_flexible: flexible,
     })
 }
 

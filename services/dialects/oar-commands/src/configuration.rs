@@ -27,12 +27,6 @@ pub fn configure(site: &mut Site, change: &ClusterChange) -> Result<(), Failure>
     done.map(drop).map_err(|error| Failure::new(format_args!("{error}; nothing was changed")))
 }
 
-/// Puts a whole configuration in force, in which something is missing that shall go.
-pub fn replace(site: &mut Site, config: ClusterConfig) -> Result<(), Failure> {
-    let done = site.client.configure(CommandId::new_now(), &ClusterChange::from(config), false);
-    done.map(drop).map_err(|error| Failure::new(format_args!("{error}; nothing was changed")))
-}
-
 /// Nodes with these specifications, which stay as they are otherwise.
 pub fn with_properties(specs: impl IntoIterator<Item = NodeSpec>) -> ClusterChange {
     let of = |spec: NodeSpec| NodeSpecChange {

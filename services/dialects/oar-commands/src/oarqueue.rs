@@ -1,7 +1,7 @@
 //! `oarqueue` and `oarnotify`: queues are listed, added, removed, enabled and disabled (OAR-Q-13).
 
 use super::{
-    configuration::{config, configure, replace},
+    configuration::{config, configure},
     ended::{Ended, Failure, print},
     site::Site,
     words::{self, Known, Takes, Words},
@@ -9,7 +9,7 @@ use super::{
 use muster_cli::{connection::ConnectionOptions, stderr_line};
 use muster_client::JobQuery;
 use muster_oar::text::{is_name, shown};
-use muster_schemas::cluster::{ClusterChange, ClusterConfig, QueueSpec, QueueSpecChange};
+use muster_schemas::cluster::{ClusterChange, ClusterConfig, QueueSpec, QueueSpecChange, Removed};
 
 const OPTIONS: [Known; 15] = [
     ('l', "list", Takes::Nothing),
@@ -129,15 +129,9 @@ fn change(site: &mut Site, words: &Words) -> Result<(), Failure> {
         all.extend(queue.attributes.take().unwrap_or_default());
         queue.attributes = Some(all);
     }
-    let wanted = ClusterChange { queues: changed, ..ClusterChange::default() };
-    match removed.is_empty() {
-        true => configure(site, &wanted)?,
-        false => {
-            let mut whole = wanted.onto(config);
-            whole.queues.retain(|queue| !removed.contains(&queue.name.as_str()));
-            replace(site, whole)?;
-        }
-    }
+    let queues = removed.into_iter().map(str::to_owned).collect();
+    let removed = Removed { queues, ..Removed::default() };
+    configure(site, &ClusterChange { queues: changed, removed, ..ClusterChange::default() })?;
     print(&said.iter().fold(String::new(), |text, line| text + line + "\n"));
     Ok(())
 }

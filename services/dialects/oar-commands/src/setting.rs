@@ -3,7 +3,7 @@
 
 use super::{
     cluster::{CORE, CPU, Cluster, HOST, MARK},
-    configuration::{config, configure, declared, replace, with_properties},
+    configuration::{config, configure, declared, with_properties},
     ended::{Ended, Failure, print},
     site::Site,
     words::{self, Known, Takes, Words},
@@ -22,7 +22,7 @@ use muster_oar::{
 };
 use muster_schemas::{
     CommandId, JobId,
-    cluster::{ClusterChange, NodeSpecChange},
+    cluster::{ClusterChange, NodeSpecChange, Removed},
     command::JobSelection,
     energy::{PowerPhase, PowerRule},
     job::JobType,
@@ -429,9 +429,8 @@ pub fn remove(connection: &ConnectionOptions, line: &[String]) -> Ended {
         });
     }
     let names = whole_nodes(&cluster, &chosen)?;
-    let mut config = config(&mut site)?;
-    config.nodes.retain(|spec| !names.contains(&spec.name));
-    replace(&mut site, config)?;
+    let removed = Removed { nodes: names.into_iter().collect(), ..Removed::default() };
+    configure(&mut site, &ClusterChange { removed, ..ClusterChange::default() })?;
     for id in chosen {
         print(&format!("Resource {id} removed.\n"));
     }

@@ -158,7 +158,7 @@ fn show_data(
         Entity::Partitions => {
             let nodes = shown::nodes(site)?;
             let data = |(partition, class): &WithClass| {
-                scontrol::partition_data(partition, class.as_deref(), nodes.iter().map(|node| &**node))
+                sinfo::partition_data(partition, class.as_deref(), nodes.iter().map(|node| &**node))
             };
             ("partitions", named_partitions(site, id)?.iter().map(data).collect::<Vec<_>>())
         }

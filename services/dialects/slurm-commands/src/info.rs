@@ -7,7 +7,7 @@ use muster_slurm::{
         Failure, check_nodes,
         sinfo::{Sinfo, parse},
     },
-    show::sinfo::{document, list, list_reservations},
+    show::sinfo::{data, list, list_reservations},
 };
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ fn text(site: &mut Site, command: &Sinfo, words: &[String]) -> Result<String, Fa
     let partitions = shown::partitions(site)?;
     check_nodes("sinfo", &command.overview.nodes, |name| nodes.iter().any(|node| node.name == name))?;
     if let Some(format) = command.data {
-        return site.with_asker(words, |asker, clock| format.text(&document(&partitions, &nodes, asker, clock.now)));
+        let told = site.with_asker(words, |asker, clock| data(&partitions, &nodes, &command.overview, asker, clock))?;
+        return told.map(|document| format.text(&document)).map_err(|error| Failure::error("sinfo", error));
     }
     list(&partitions, &nodes, &command.overview, &site.clock).map_err(|error| Failure::error("sinfo", error))
 }

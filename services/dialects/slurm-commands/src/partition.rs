@@ -5,7 +5,7 @@ use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId,
     accounts::DEFAULT_CLASS,
-    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange},
+    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, Removed},
     views::ErrorCode,
 };
 use muster_slurm::queries::{Failure, partitions::queue_change, update::Update};
@@ -49,15 +49,13 @@ fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> 
     let default_queue = wanted.is_default.then(|| name.to_owned());
     let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
     let queues = vec![wanted.named(before)];
-    configure(site, &ClusterChange { queues, settings, accounts, ..ClusterChange::default() }, true)
+    configure(site, &ClusterChange { queues, settings, accounts, ..ClusterChange::default() })
 }
 
-/// `scontrol delete partition`. The rest of the configuration is sent with it, as it was a moment ago.
+/// `scontrol delete partition`. Whatever others change of the rest meanwhile stays.
 pub fn delete(site: &mut Site, name: &str) -> Ended {
-    let mut config = config(site)?;
-    let count = config.queues.len();
-    config.queues.retain(|queue| queue.name != name);
-    if config.queues.len() == count {
+    let config = config(site)?;
+    if config.queues.iter().all(|queue| queue.name != name) {
         return Err(Failure::plain("slurm_delete_partition error: Invalid partition name specified"));
     }
     if config.settings.default_queue == name {
@@ -65,15 +63,16 @@ pub fn delete(site: &mut Site, name: &str) -> Ended {
             "slurm_delete_partition error: {name} is the default partition; choose another one first"
         )));
     }
-    configure(site, &config.into(), false)
+    let removed = Removed { queues: vec![name.to_owned()], ..Removed::default() };
+    configure(site, &ClusterChange { removed, ..ClusterChange::default() })
 }
 
 fn config(site: &mut Site) -> Result<ClusterConfig, Failure> {
     site.client.config(Moment::Now).map_err(|error| site.failure(&error))
 }
 
-fn configure(site: &mut Site, change: &ClusterChange, keep_unnamed: bool) -> Ended {
-    let done = site.client.configure(CommandId::new_now(), change, keep_unnamed);
+fn configure(site: &mut Site, change: &ClusterChange) -> Ended {
+    let done = site.client.configure(CommandId::new_now(), change, true);
     done.map(|_| 0).map_err(|error| refused(site, &error))
 }
 
@@ -81,6 +80,7 @@ fn refused(site: &Site, error: &ClientError) -> Failure {
     let says = |text: &str| error.to_string().contains(text);
     match error.code() {
         Some(ErrorCode::PermissionDenied) => Failure::plain("slurm_update error: Access/permission denied"),
+        Some(ErrorCode::NotFound) => Failure::plain("slurm_delete_partition error: Invalid partition name specified"),
         Some(ErrorCode::Conflict) if says("job") => {
             Failure::plain(format_args!("slurm_delete_partition error: Partition is in use: {error}"))
         }

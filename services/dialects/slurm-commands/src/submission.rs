@@ -249,7 +249,9 @@ pub fn fit_to_deadlines(
             reservations.iter().map(|one| &one.spec).find(|one| component.reservation.as_ref() == Some(&one.name));
         let (opens, closes) = match (component.deadline, reservation) {
             (Some(deadline), _) => (None, deadline),
-            (None, Some(reservation)) if !has_limit => (Some(reservation.start), reservation.end),
+            (None, Some(reservation)) if !has_limit && !reservation.is_flexible => {
+                (Some(reservation.start), reservation.end)
+            }
             (None, _) => continue,
         };
         let until = |moment: Option<Timestamp>| moment.and_then(|moment| seconds_until(moment, now)).unwrap_or(0);

@@ -167,7 +167,10 @@ fn set_size(component: &mut Component, key: &'static str, value: &str, shown: &m
         ("NumNodes", true) => requests.for_each(|request| request.path.retain(|part| part.level != Level::Node)),
         ("NumTasks", true) => requests.for_each(|request| request.tasks = None),
         ("CPUsPerTask", true) => requests.for_each(|request| request.cpus_per_task = 1),
-        ("Gres", true) => requests.for_each(|request| request.gpus = None),
+        ("Gres", true) => requests.for_each(|request| {
+            request.gpus = None;
+            request.more_gpus.clear();
+        }),
         _ => sizes(&pair, asked)?,
     }
     shown.extend(written(&pair, asked));

@@ -62,10 +62,6 @@ pub enum Refusal {
     Rejected(Rejection),
 }
 
-/// The line about GPUs of several types.
-pub const GPU_TYPES: &str =
-    "a component has GPUs of one type: ask for one type, for GPUs of any type, or for a component for each type";
-
 /// Why a job is refused as a whole, at submission (SL-C-09, SL-L-04, SL-L-07).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
@@ -81,7 +77,7 @@ pub enum Rejection {
     LicenceNotOnLeader(u32),
     /// A generic resource that no node has.
     Gres,
-    /// GPUs of several types in one request.
+    /// GPUs with and without their type in one request.
     GpuTypes,
     /// A node that does not exist.
     NodeName,
@@ -129,7 +125,8 @@ impl Rejection {
             Self::Reservation => "Requested reservation is invalid",
             Self::Feature => "Invalid feature specification",
             Self::Licence | Self::LicenceNotOnLeader(_) => "Invalid license specification",
-            Self::Gres | Self::GpuTypes => "Invalid generic resource (gres) specification",
+            Self::Gres => "Invalid generic resource (gres) specification",
+            Self::GpuTypes => "Invalid GRES specification (with and without type identification)",
             Self::NodeName => "Invalid node name specified",
             Self::NodeConfiguration | Self::Memory => "Requested node configuration is not available",
             Self::Dependency => "Job dependency problem",
@@ -162,7 +159,6 @@ impl Rejection {
         match self {
             Self::Partition(name) => Some(format!("invalid partition specified: {name}")),
             Self::LicenceNotOnLeader(offset) => Some(format!("{offset}: license request allowed only on leader job")),
-            Self::GpuTypes => Some(GPU_TYPES.to_owned()),
             Self::Memory => Some("Memory specification can not be satisfied".to_owned()),
             Self::Policy(word) => word.clone(),
             Self::Filter(text) => Some(text.clone()),

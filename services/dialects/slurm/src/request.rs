@@ -14,7 +14,7 @@ use crate::{
     steps::Part,
 };
 pub use geometry::Geometry;
-pub use gpus::{Counts as GpuCounts, check as check_gpus, on_each as gpus_on_each};
+pub use gpus::{StepTasks, check as check_gpus, first_and_more as first_and_more_gpus, on_each as gpus_on_each};
 pub use lower::{Caller, Interactive, Names, Program, Rules, ScriptSource, Submission, lower};
 pub use sizing::{few_switches, warnings, without_effect};
 use std::collections::BTreeMap;

@@ -109,8 +109,8 @@ impl State {
     pub(crate) fn reservation_reason(&self, job: &Job) -> Option<WaitReason> {
         job.reservations().find_map(|name| match self.reservation(name) {
             None => Some(WaitReason::ReservationGone(name.to_string())),
-            Some(reservation) if !reservation.begun => Some(WaitReason::ReservationNotBegun(name.to_string())),
-            Some(_) => None,
+            Some(reservation) if reservation.begun || reservation.spec.is_flexible => None,
+            Some(_) => Some(WaitReason::ReservationNotBegun(name.to_string())),
         })
     }
 

@@ -341,6 +341,12 @@ impl Job {
         })
     }
 
+    /// The reservations that it names while it is not finished.
+    pub(crate) fn reservations_wanted(&self) -> Vec<Arc<str>> {
+        let is_counted = !self.is_finished();
+        self.reservations().filter(|_| is_counted).cloned().collect()
+    }
+
     /// The reservations that its components name.
     pub fn reservations(&self) -> impl Iterator<Item = &Arc<str>> {
         self.components.iter().filter_map(Component::reservation)

@@ -18,7 +18,7 @@ pub(crate) const NEVER: &str = "the job can never run: ";
 /// Why the nodes of the queue can never serve any alternative; `None` if they can, as far as is easy to see.
 pub(crate) fn never_fits(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
     let mut first = None;
-    for alternative in alternatives {
+    for alternative in &*requests::bounded(alternatives, queue) {
         match alternative_never_fits(state, queue, alternative) {
             None => return None,
             Some(why) => first = first.or(Some(why)),
@@ -83,7 +83,7 @@ fn left_by_wishes(all: &[&NodeSpec], request: &Request) -> String {
         let text = validate::shown(&filter.to_string());
         left.push((count(&|node| requests::matches(node, filter)), format!("match `{text}`")));
     }
-    if let Some(gpus) = request.gpus.as_ref().filter(|gpus| gpus.count > 0) {
+    for gpus in request.all_gpus() {
         let model = gpus.model.as_deref();
         let of = model.map(|model| format!(" of model `{}`", validate::shown(model))).unwrap_or_default();
         left.push((count(&|node| requests::model_count(node, model) > 0), format!("have GPUs{of}")));
@@ -124,7 +124,11 @@ fn too_much(
         let nodes = format!("the nodes {which}of queue `{name}` have {found_text}");
         (wanted > found).then(|| format!("it asks for {wanted_text} of memory{what}, {nodes}"))
     };
-    let model = request.gpus.as_ref().and_then(|gpus| gpus.model.as_deref());
+    let models: Vec<Option<&str>> = request.all_gpus().map(|gpus| gpus.model.as_deref()).collect();
+    let gpus_of = |node: &NodeSpec| match &models[..] {
+        [] => u64::from(requests::model_count(node, None)),
+        models => models.iter().map(|model| u64::from(requests::model_count(node, *model))).sum(),
+    };
     let total = |of: &dyn Fn(&NodeSpec) -> u64| nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(of(node)));
     if wanted > nodes.len() as u64 {
         let matching = if nodes.len() == 1 { "1 matches".into() } else { format!("{} match", nodes.len()) };
@@ -138,17 +142,15 @@ fn too_much(
     has("sockets", sockets, total(&has_sockets))
         .or_else(|| has("sockets on one node", sockets_of_one, largest(nodes, &has_sockets)))
         .or_else(|| has("cores", cores, total(&|node| u64::from(node.cores))))
-        .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
+        .or_else(|| has("GPUs", gpus, total(&gpus_of)))
+        .or_else(|| too_few_of_a_model(request, &total).and_then(|(what, wanted, found)| has(&what, wanted, found)))
         .or_else(|| has_memory("", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| {
             let most = largest(nodes, &|node| u64::from(node.cores));
             has("cores for a task on one node", u64::from(request.cpus_per_task), most)
         })
         .or_else(|| has_memory(" on one node", memory_of_one(request), largest(nodes, &|node| node.memory_bytes)))
-        .or_else(|| {
-            let most = largest(nodes, &|node| u64::from(requests::model_count(node, model)));
-            has("GPUs on one node", gpus_of_one(request), most)
-        })
+        .or_else(|| has("GPUs on one node", gpus_of_one(request), largest(nodes, &gpus_of)))
         .or_else(|| too_many_tasks(nodes, queue, request, wanted))
 }
 
@@ -165,7 +167,7 @@ fn sockets(request: &Request) -> (u64, u64) {
 /// Why a request's tasks do not fit on the nodes that it may use; `None` if they do, as far as is easy to see.
 fn too_many_tasks(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, fewest: u64) -> Option<String> {
     let most_nodes = match request.path.as_slice() {
-        [] => nodes.len(),
+        [] => nodes.len().min(request.most_nodes.map_or(usize::MAX, |most| most as usize)),
         [LevelCount { level: Level::Node, count: Count::Range { max, .. } }] => nodes.len().min(*max as usize),
         // Only a placement shows the number of nodes for levels below nodes or groups above them.
         _ => return None,
@@ -220,8 +222,23 @@ fn memory_of_one(request: &Request) -> u64 {
 
 /// The minimum number of GPUs on each node of a request.
 fn gpus_of_one(request: &Request) -> u64 {
-    let each = request.gpus.as_ref().filter(|gpus| matches!(gpus.per, Per::Node | Per::Task));
-    each.map_or(0, |gpus| u64::from(gpus.count))
+    let each = request.all_gpus().filter(|gpus| matches!(gpus.per, Per::Node | Per::Task));
+    each.map(|gpus| u64::from(gpus.count)).sum()
+}
+
+/// A model of GPUs of which a request asks for more than all of its nodes have: its text, the number and that of the nodes.
+/// Only one of several models: one alone is compared as GPUs.
+fn too_few_of_a_model(
+    request: &Request,
+    total: &dyn Fn(&dyn Fn(&NodeSpec) -> u64) -> u64,
+) -> Option<(String, u64, u64)> {
+    let mut several = request.all_gpus().filter(|_| !request.more_gpus.is_empty());
+    several.find_map(|gpus| {
+        let model = gpus.model.as_deref();
+        let (wanted, found) = (u64::from(gpus.count), total(&|node| u64::from(requests::model_count(node, model))));
+        (wanted > found)
+            .then(|| (format!("GPUs of model `{}`", validate::shown(model.unwrap_or_default())), wanted, found))
+    })
 }
 
 /// The refusal of a job that names nodes or groups of nodes that do not exist; `None` if all exist (HPC-J-18).

@@ -7,8 +7,9 @@ use crate::validate::{
 };
 use muster_schemas::{
     command::Refusal,
-    resources::{Alternative, Count, Level, NodeFilter, Request},
+    resources::{Alternative, Count, Gpus, Level, NodeFilter, Request},
 };
+use std::collections::BTreeSet;
 
 /// How long a job can wait for nodes in few groups, in seconds: a year.
 const LONGEST_WAIT_SECONDS: u64 = 365 * 86_400;
@@ -61,9 +62,40 @@ fn request(request: &Request) -> Result<(), Refusal> {
         number("request.gpus.count", u64::from(gpus.count), 0, most)?;
         optional("request.gpus.model", gpus.model.as_ref(), name)?;
     }
+    models("request", request.gpus.as_ref(), &request.more_gpus)?;
+    number("request.least_nodes", u64::from(request.least_nodes.unwrap_or(1)), 1, most)?;
+    let least_nodes = u64::from(request.least_nodes.unwrap_or(1));
+    number("request.most_nodes", u64::from(request.most_nodes.unwrap_or(MAX_COUNT)), least_nodes, most)?;
     count("request.nodes", request.nodes.len(), MAX_NODE_NAMES)?;
     count("request.excluded_nodes", request.excluded_nodes.len(), MAX_NODE_NAMES)?;
     request.filter.as_ref().map_or(Ok(()), |filter| self::filter(filter, 0))
+}
+
+/// The greatest number of models of GPUs in one request.
+const MAX_MODELS: usize = 16;
+
+/// GPUs of several models, each of which is named once.
+pub(crate) fn models(field: &str, first: Option<&Gpus>, more: &[Gpus]) -> Result<(), Refusal> {
+    let field = format!("{field}.more_gpus");
+    count(&field, more.len(), MAX_MODELS)?;
+    if more.is_empty() {
+        return Ok(());
+    }
+    let mut named = BTreeSet::new();
+    for gpus in first.into_iter().chain(more) {
+        number(&format!("{field}: a count"), u64::from(gpus.count), 1, u64::from(MAX_COUNT))?;
+        let Some(model) = &gpus.model else {
+            return invalid(format!("{field}: GPUs of several models are all named by their model"));
+        };
+        name(&format!("{field}: a model"), model)?;
+        if !named.insert(model) {
+            return invalid(format!("{field}: model `{model}` is named twice"));
+        }
+    }
+    if first.is_none() {
+        return invalid(format!("{field}: they are beside those of gpus, which is not given"));
+    }
+    Ok(())
 }
 
 /// A path descends the tree: groups, then nodes, then resources of nodes.

@@ -1,9 +1,15 @@
 //! Reservations and closures.
 
-use crate::{reservations::Reservation, state::State};
+use crate::{
+    jobs::Job,
+    reservations::{Reservation, queries::is_attracted},
+    runs::Run,
+    state::State,
+};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
+    resources::Placement,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,17 +24,31 @@ impl State {
         self.reservation_removed(&spec.name);
         let name = self.pools.text.share(spec.name.as_str());
         let is_counted = spec.ends_after_idle_seconds > 0;
-        let runs = if is_counted { self.runs_in(&spec.name) } else { BTreeSet::new() };
+        let jobs = if is_counted { self.jobs_naming(&spec.name) } else { BTreeSet::new() };
         let idle_since = if is_counted { now } else { Timestamp::default() };
-        let reservation = Reservation { spec: spec.clone(), nodes, begun: false, runs, idle_since };
+        let runs = BTreeSet::new();
+        let mut reservation = Reservation { spec: spec.clone(), nodes, begun: false, runs, idle_since, jobs };
+        reservation.runs = self.attracted_runs(&reservation);
         self.index.add_reservation(&name, &reservation);
         self.planning.reservations.insert(name, reservation);
     }
 
-    /// The runs of jobs in a reservation.
-    fn runs_in(&self, name: &str) -> BTreeSet<RunId> {
-        let is_inside = |job: JobId| self.job(job).is_some_and(|job| job.reservations().any(|own| **own == *name));
-        self.runs.values().filter(|run| is_inside(run.job)).map(|run| run.id).collect()
+    /// The unfinished jobs that name a reservation.
+    fn jobs_naming(&self, name: &str) -> BTreeSet<JobId> {
+        let names_it = |job: &&Job| !job.is_finished() && job.reservations().any(|own| **own == *name);
+        self.jobs().filter(names_it).map(|job| job.id).collect()
+    }
+
+    /// The runs on its nodes of jobs that a reservation attracts, if they are counted.
+    fn attracted_runs(&self, reservation: &Reservation) -> BTreeSet<RunId> {
+        if !reservation.ends_when_idle() || !reservation.spec.attracts {
+            return BTreeSet::new();
+        }
+        let is_inside = |run: &&Run| {
+            run.nodes().any(|node| reservation.nodes.contains(&node))
+                && self.job(run.job).is_some_and(|job| is_attracted(job, reservation))
+        };
+        self.runs().filter(is_inside).map(|run| run.id).collect()
     }
 
     pub(crate) fn reservation_begun(&mut self, name: &str, now: Timestamp) {
@@ -40,14 +60,39 @@ impl State {
         });
     }
 
-    /// A job has got a run, or its run is over: the reservations that it is in are idle or not.
-    pub(crate) fn reservations_used(&mut self, job: JobId, run: RunId, is_over: bool, now: Timestamp) {
-        let names: Vec<Arc<str>> =
-            self.job(job).into_iter().flat_map(|job| job.reservations()).map(Arc::clone).collect();
-        for name in names {
-            if !self.reservation(&name).is_some_and(Reservation::ends_when_idle) {
+    /// A job names other reservations than before, is new or has finished: they are idle or not.
+    pub(crate) fn reservations_named(&mut self, job: JobId, before: &[Arc<str>], after: &[Arc<str>]) {
+        let now = self.time;
+        for name in before.iter().chain(after) {
+            if !self.reservation(name).is_some_and(Reservation::ends_when_idle) {
                 continue;
             }
+            let is_in = after.contains(name);
+            self.change_reservation(name, |reservation| match is_in {
+                true => drop(reservation.jobs.insert(job)),
+                false if reservation.jobs.remove(&job) => reservation.idle_since = now,
+                false => {}
+            });
+        }
+    }
+
+    /// A job that names no reservation has got a run, or its run is over: those that attract it are idle or not.
+    pub(crate) fn reservations_used(&mut self, job: JobId, run: RunId, placement: &Placement, is_over: bool) {
+        if self.planning.reservations.is_empty() {
+            return;
+        }
+        let now = self.time;
+        let nodes: BTreeSet<NodeId> = placement.nodes().collect();
+        let attracting = nodes.iter().flat_map(|node| self.reservations_of(*node));
+        let counted = attracting.filter(|one| one.ends_when_idle() && one.spec.attracts);
+        let names: BTreeSet<String> = match self.job(job) {
+            Some(job) => {
+                let concerned = counted.filter(|one| is_over || is_attracted(job, one));
+                concerned.map(|one| one.spec.name.clone()).collect()
+            }
+            None => return,
+        };
+        for name in names {
             self.change_reservation(&name, |reservation| match is_over {
                 false => drop(reservation.runs.insert(run)),
                 true if reservation.runs.remove(&run) => reservation.idle_since = now,
@@ -58,6 +103,10 @@ impl State {
 
     pub(crate) fn reservation_placed(&mut self, name: &str, nodes: &[NodeId]) {
         self.change_reservation(name, |reservation| reservation.nodes = nodes.iter().copied().collect());
+        let runs = self.reservation(name).map(|reservation| self.attracted_runs(reservation)).unwrap_or_default();
+        if !runs.is_empty() {
+            self.change_reservation(name, |reservation| reservation.runs = runs);
+        }
     }
 
     pub(crate) fn reservation_removed(&mut self, name: &str) {

@@ -1,7 +1,13 @@
 //! Queries about reservations.
 
-use crate::{reservations::Reservation, state::State};
+use crate::{jobs::Job, reservations::Reservation, state::State};
 use muster_schemas::NodeId;
+
+/// Whether a job may have nodes of a reservation that one of its components does not name.
+pub(crate) fn is_attracted(job: &Job, reservation: &Reservation) -> bool {
+    let mut unnamed = job.components.iter().filter(|component| component.reservation().is_none());
+    unnamed.any(|component| reservation.attracts(&job.owner.user, component.account.as_deref()))
+}
 
 impl State {
     /// All advance reservations that are not over, by name.

@@ -1,7 +1,7 @@
 //! An advance reservation.
 
 use muster_schemas::{
-    NodeId, RunId, Timestamp,
+    JobId, NodeId, RunId, Timestamp,
     plan::{ReservationSpec, ReservedNodes},
 };
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,12 @@ pub struct Reservation {
     pub nodes: BTreeSet<NodeId>,
     /// Whether its beginning has been recorded.
     pub begun: bool,
-    /// The runs in it, if it ends when it is idle.
+    /// The runs in it of jobs that do not name it, if it ends when it is idle.
     pub(crate) runs: BTreeSet<RunId>,
-    /// Since when it has none, at most; as far as it ends for that.
+    /// Since when it has neither runs nor jobs, at most; as far as it ends for that.
     pub(crate) idle_since: Timestamp,
+    /// The unfinished jobs that name it, if it ends when it is idle.
+    pub(crate) jobs: BTreeSet<JobId>,
 }
 
 impl Reservation {
@@ -41,21 +43,31 @@ impl Reservation {
             || account.is_some_and(|account| spec.accounts.iter().any(|allowed| allowed == account))
     }
 
+    /// Whether a job of this user and account that names no reservation may have its nodes.
+    pub fn attracts(&self, user: &str, account: Option<&str>) -> bool {
+        self.spec.attracts && self.admits(user, account)
+    }
+
     /// Whether a planner has yet to choose its nodes.
     pub fn is_unplaced(&self) -> bool {
         self.nodes.is_empty() && matches!(self.spec.nodes, ReservedNodes::Count { .. })
     }
 
-    /// Whether it ends when no job has run in it for a time.
+    /// Whether it ends when no job has run in it or waited for it for a time.
     pub(crate) fn ends_when_idle(&self) -> bool {
         self.spec.ends_after_idle_seconds > 0
     }
 
-    /// When it ends because no job has run in it, if it has begun, it ends for that and none runs.
+    /// When it ends because it is idle, if it has begun, it ends for that and no job runs in it or waits for it.
     pub(crate) fn idle_until(&self) -> Option<Timestamp> {
         let seconds = i64::try_from(self.spec.ends_after_idle_seconds).unwrap_or(i64::MAX);
-        let is_idle = self.begun && self.ends_when_idle() && self.runs.is_empty();
+        let is_idle = self.begun && self.ends_when_idle() && self.is_idle();
         is_idle.then(|| self.idle_since.plus_seconds(seconds))
+    }
+
+    /// Whether no job runs in it or waits for it, as far as that is counted.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.runs.is_empty() && self.jobs.is_empty()
     }
 
     /// When it is next due: at its start, then at its end.

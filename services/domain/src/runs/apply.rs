@@ -47,7 +47,7 @@ impl State {
         placement.shares().for_each(|share| self.take_share(id, run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
-        self.reservations_used(id, run, false, now);
+        self.reservations_used(id, run, placement, false);
         self.charge_owner(id, now);
         self.note_chosen_by_load(placement);
         let timeout = self.launch_timeout(placement);
@@ -152,7 +152,7 @@ impl State {
         self.index.openers.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
-        self.reservations_used(id, run.id, true, now);
+        self.reservations_used(id, run.id, &run.placement, true);
         self.count_fair_use(id, &run, now);
         self.count_spent(id, &run, now);
         self.count_share_use(id, &run, &usage, now);

@@ -2,6 +2,7 @@
 
 use crate::{
     jobs::validate::{arguments, attributes, dialect, environment},
+    requests::validate::models,
     validate::{
         MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, image, invalid, label,
         name, number, optional, path, shown, signal, walltime,
@@ -156,7 +157,8 @@ fn places(spec: &StepSpec) -> Result<(), Refusal> {
 }
 
 fn gpus(group: &StepGroup) -> Result<(), Refusal> {
-    if let Some(gpus) = &group.gpus {
+    models("groups", group.gpus.as_ref(), &group.more_gpus)?;
+    for gpus in group.gpus.iter().chain(&group.more_gpus) {
         number("groups.gpus.count", u64::from(gpus.count), 0, u64::from(MAX_COUNT))?;
         optional("groups.gpus.model", gpus.model.as_ref(), name)?;
         if matches!(gpus.per, Per::Core | Per::Gpu) {

@@ -1,6 +1,12 @@
 //! How much longer a run can get without delaying others.
 
-use crate::{jobs::Job, runs::Run, sharing::Sharing, state::State};
+use crate::{
+    jobs::Job,
+    reservations::{Reservation, queries::is_attracted},
+    runs::Run,
+    sharing::Sharing,
+    state::State,
+};
 use muster_schemas::{
     NodeId, RunId, Timestamp,
     job::WaitReason,
@@ -115,10 +121,17 @@ impl State {
 
     /// The first end of a node's time for the run: a reservation or a closure of a node, the end of its own reservation.
     fn latest_in_reservations(&self, job: &Job, nodes: &BTreeSet<NodeId>, now: Timestamp) -> Timestamp {
-        let own = job.reservations().filter_map(|name| self.reservation(name)).map(|own| own.spec.end);
+        let named = job.reservations().filter_map(|name| self.reservation(name));
+        let own = named.filter(|own| !own.spec.is_flexible).map(|own| own.spec.end);
         let is_own = |name: &str| job.reservations().any(|own| **own == *name);
+        // One that attracts the job ends its time on the nodes that it has now; before it begins it is one of others.
+        let bound = |one: &Reservation| match is_attracted(job, one) {
+            true if one.spec.is_flexible => None,
+            true if one.spec.start <= now => Some(one.spec.end),
+            _ => Some(one.spec.start),
+        };
         let reserved = nodes.iter().flat_map(|node| self.reservations_of(*node));
-        let others = reserved.filter(|one| !is_own(&one.spec.name) && one.spec.end > now).map(|one| one.spec.start);
+        let others = reserved.filter(|one| !is_own(&one.spec.name) && one.spec.end > now).filter_map(bound);
         let closures = nodes.iter().filter_map(|node| self.node(*node)).flat_map(|node| &node.closures);
         let closed = closures.filter(|closure| closure.until > now).map(|closure| closure.from);
         own.chain(others).chain(closed).min().unwrap_or(Timestamp::MAX)

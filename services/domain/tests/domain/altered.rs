@@ -106,6 +106,8 @@ fn reservation(name: &str, node: &str, from: i64, to: i64, now: Timestamp) -> Re
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     }
 }
 

@@ -5,8 +5,8 @@ use muster_domain::{State, runs::runs_after_restore};
 use muster_schemas::{
     JobId, RunId, Sequence,
     cluster::{
-        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange,
-        QueueSpecChange,
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange, QueueSpec,
+        QueueSpecChange, Removed,
     },
     command::{Command, RefusalCode},
     event::{Actor, DeliveryResult, Event, SignatureBytes, uuid_bytes::UuidBytes},
@@ -305,5 +305,28 @@ fn a_notification_ends_once() {
     for command in [done(id, 0), done(id, BEYOND_ANY_LIST), done(JobId::job(99), 0)] {
         assert!(cluster.ok(&Actor::Notifier, command).is_empty());
     }
+    cluster.assert_replays();
+}
+
+/// A removal by one administrator takes back nothing that another one changes meanwhile.
+#[test]
+fn a_removal_leaves_what_others_change_meanwhile() {
+    let mut cluster = Cluster::new();
+    let spare = QueueSpec { name: "spare".into(), ..QueueSpec::default() };
+    let other = QueueSpec { name: "other".into(), ..QueueSpec::default() };
+    let queues = vec![spare.into(), other.into()];
+    let keeping = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: true };
+    cluster.ok(&root(), keeping(ClusterChange { queues, ..ClusterChange::default() }));
+    let gone = |name: &str| {
+        let removed = Removed { queues: vec![name.into()], ..Removed::default() };
+        keeping(ClusterChange { removed, ..ClusterChange::default() })
+    };
+    let removal = gone("spare");
+    let faster = QueueSpecChange { name: "other".into(), priority: Some(7), ..QueueSpecChange::default() };
+    cluster.ok(&root(), keeping(ClusterChange { queues: vec![faster], ..ClusterChange::default() }));
+    cluster.ok(&root(), removal);
+    assert!(cluster.state.queue("spare").is_none());
+    assert_eq!(cluster.state.queue("other").map(|queue| queue.spec.priority), Some(7));
+    cluster.refused(&root(), gone("spare"), RefusalCode::NotFound, "queue `spare` does not exist");
     cluster.assert_replays();
 }

@@ -240,6 +240,8 @@ fn domains_that_cannot_be_are_refused() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(reservation) });
     let mut reserved = of_type(within, job(1, 1));

@@ -31,6 +31,8 @@ fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, s
         attributes,
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     }
 }
 
@@ -233,6 +235,79 @@ fn a_reservation_may_overlap_others() {
     cluster.refused(&user("oper"), reserve(third), RefusalCode::Conflict, "node node2 belongs to reservation `");
     let all = reservation(&cluster, "all", count(3), 10, 60);
     cluster.ok(&user("oper"), reserve(ReservationSpec { overlaps: true, ..all }));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a job that waits for a reservation keeps it, as in Slurm.
+#[test]
+fn a_reservation_that_jobs_wait_for_is_not_idle() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "idle", named(&["node1"]), 10, 10_000);
+    let spec = ReservationSpec { ends_after_idle_seconds: 60, users: vec![], accounts: vec![], ..spec };
+    cluster.ok(&user("oper"), reserve(spec));
+    let waiting = cluster.submit("ada", in_reservation("idle"));
+    let is_removed =
+        |cluster: &mut Cluster| cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }));
+    cluster.pass(10);
+    cluster.tick();
+    cluster.pass(600);
+    assert!(!is_removed(&mut cluster), "a job waits for it");
+    cluster.assert_replays();
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[waiting]) });
+    cluster.pass(59);
+    assert!(!is_removed(&mut cluster));
+    // One that is moved there counts from then on, and one that is moved away no longer.
+    let moved = cluster.submit("ada", job(1, 1));
+    let to = |name: &str| JobChange { reservation: Some(name.into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[moved]), change: to("idle") });
+    cluster.pass(600);
+    assert!(!is_removed(&mut cluster));
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[moved]), change: to("") });
+    cluster.pass(60);
+    assert!(is_removed(&mut cluster));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation that attracts jobs has those that it admits and that name none, from its beginning to its end; while
+/// they run there it is not idle.
+#[test]
+fn a_reservation_may_attract_jobs_that_do_not_name_it() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "course", named(&["node1", "node2"]), 0, 10_000);
+    let spec = ReservationSpec { attracts: true, ends_after_idle_seconds: 60, ..spec };
+    cluster.ok(&user("oper"), reserve(spec));
+    cluster.pass(1);
+    cluster.tick();
+    let (mine, other) = (cluster.submit("ada", job(1, 1)), cluster.submit("bob", job(1, 1)));
+    assert_start_refused(&mut cluster, other, "node1", "kept for reservation `course`");
+    let run = cluster.start(mine, &["node1"], 1);
+    cluster.pass(600);
+    let removed =
+        |cluster: &mut Cluster| cluster.tick().iter().any(|event| matches!(event, Event::ReservationRemoved { .. }));
+    assert!(!removed(&mut cluster), "a job runs in it");
+    cluster.assert_replays();
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    cluster.pass(60);
+    assert!(removed(&mut cluster));
+    cluster.assert_replays();
+}
+
+/// SL-C-38: jobs of a flexible reservation start before it, and on nodes outside; others do not start on its nodes.
+#[test]
+fn jobs_of_a_flexible_reservation_need_not_stay_within_it() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "course", named(&["node1", "node2"]), 100, 1_000);
+    cluster.ok(&user("oper"), reserve(ReservationSpec { is_flexible: true, ..spec }));
+    let (early, later) =
+        (cluster.submit("ada", in_reservation("course")), cluster.submit("ada", in_reservation("course")));
+    let outside = cluster.submit("ada", in_reservation("course"));
+    cluster.start(early, &["node1"], 1);
+    cluster.pass(100);
+    cluster.tick();
+    let other = cluster.submit("bob", job(1, 1));
+    assert_start_refused(&mut cluster, other, "node2", "kept for reservation `course`");
+    cluster.start(later, &["node2"], 1);
+    cluster.start(outside, &["node3"], 1);
     cluster.assert_replays();
 }
 

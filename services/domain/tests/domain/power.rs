@@ -379,6 +379,8 @@ fn reserve(cluster: &mut Cluster, from: i64, to: i64, nodes: &[&str]) {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     cluster.ok(&oper(), Command::Reserve { reservation: Box::new(reservation) });
 }

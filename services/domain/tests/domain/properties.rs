@@ -375,6 +375,8 @@ impl Model {
                     attributes: Default::default(),
                     overlaps: name / 4 % 2 == 1,
                     ends_after_idle_seconds: u64::from(name / 8 % 4),
+                    attracts: name / 2 % 3 == 1,
+                    is_flexible: name / 16 % 3 == 1,
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

@@ -95,6 +95,24 @@ fn a_step_that_asks_for_gpus_gets_the_lowest_that_no_other_step_has() {
     cluster.assert_replays();
 }
 
+/// A step has GPUs of several models beside each other, if the job has them.
+#[test]
+fn a_step_has_gpus_of_several_models() {
+    let (mut cluster, id, _) = running();
+    let two = |more: u32| {
+        let mut spec = of_model("big", step(&["node1"], Some((1, Per::Node))));
+        spec.groups[0].more_gpus = vec![Gpus { count: more, per: Per::Node, model: Some("small".into()) }];
+        spec
+    };
+    assert_eq!(launched(&mut cluster, id, two(1)).1, own(&["1-2"]));
+    cluster.refused(&user("ada"), launch(id, two(2)), RefusalCode::Busy, "2 GPUs of model small are wanted");
+    assert_eq!(launched(&mut cluster, id, two(1)).1, own(&["3-4"]));
+    let mut twice = two(1);
+    twice.groups[0].more_gpus[0].model = Some("big".into());
+    cluster.refused(&user("ada"), launch(id, twice), RefusalCode::Invalid, "model `big` is named twice");
+    cluster.assert_replays();
+}
+
 /// As in Slurm: who does not ask has them all and keeps nobody from any, who asks for none has none, and who overlaps
 /// others shares theirs.
 #[test]

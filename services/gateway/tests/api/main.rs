@@ -627,6 +627,8 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     client.reserve(CommandId::new_now(), &course).unwrap();
     let (code, message) = refusal(client.reserve(CommandId::new_now(), &course));

@@ -4,7 +4,9 @@ use crate::{exit::Failure, values};
 use muster_commands::{cluster_toml::ENFORCED, energy_toml::EnergyEntry};
 use muster_schemas::{
     accounts::AccountSettings,
-    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, NodeSpecChange, QueueSpec, QueueSpecChange},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettingsChange, NodeSpecChange, QueueSpec, QueueSpecChange, Removed,
+    },
     filter::StagingSettings,
     resources::PropertyValue,
 };
@@ -144,7 +146,16 @@ impl ClusterFile {
         refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
         let accounts = self.accounts.as_ref().map(AccountsEntry::settings).transpose()?;
         let (licences, staging) = (self.licences.clone(), self.staging.clone());
-        Ok(ClusterChange { settings, queues, nodes, licences, staging, accounts, first_job_number })
+        Ok(ClusterChange {
+            settings,
+            queues,
+            nodes,
+            licences,
+            staging,
+            accounts,
+            first_job_number,
+            removed: Removed::default(),
+        })
     }
 }
 

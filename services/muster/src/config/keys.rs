@@ -354,7 +354,12 @@ const QUEUES: Section = Section {
             "{}",
             "No job may ask for less, of `cores`, `nodes`, `gpus`, `memory_bytes`, `cpu_seconds` and `walltime_seconds`. What a job does not ask for at all is not compared.",
         ),
-        key("most_asked", Kind::NamedNumbers, "{}", "No job may ask for more, in the same words."),
+        key(
+            "most_asked",
+            Kind::NamedNumbers,
+            "{}",
+            "No job may ask for more, in the same words. A job that asks for tasks and not for nodes has as many `nodes` as both allow.",
+        ),
         key(
             "walltime_increases",
             Kind::Increases,

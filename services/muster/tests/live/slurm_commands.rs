@@ -255,6 +255,17 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     assert_eq!(site.fails("scontrol delete reservationname=r1"), (1, gone.to_owned()));
     let gone = "Error updating the reservation: Requested reservation is invalid\n";
     assert_eq!(site.fails("scontrol update reservationname=r1 duration=5"), (1, gone.to_owned()));
+    // One with the flag MAGNETIC has jobs that do not name it, and only those that it admits; FLEX lets them outlast it.
+    let magnetic = "scontrol create reservation reservationname=pull starttime=now duration=10 nodes=nid00012";
+    site.ok(&format!("{magnetic} users={me} flags=magnetic,ignore_jobs"));
+    assert_eq!(site.ok("srun -w nid00012 -t 1 sh -c 'echo $SLURMD_NODENAME'"), "nid00012\n");
+    let long = site.ok("sbatch --parsable -w nid00012 -t 60 --wrap true").trim().to_owned();
+    let state = || site.ok(&format!("squeue -h -j {long} -t all -o %T"));
+    site.system.wait_until("it was planned", || site.ok(&format!("squeue -h -j {long} -o %r")) != "None\n");
+    assert_eq!(state(), "PENDING\n", "it would outlast the reservation");
+    site.ok("scontrol update reservationname=pull flags+=flex");
+    site.system.wait_until("it ran", || state() == "COMPLETED\n");
+    site.ok("scontrol delete reservation=pull");
     // One that nobody uses ends before its time, and begins again if it repeats.
     let unused = |name: &str, flags: &str| {
         site.ok(&format!(

@@ -5,7 +5,7 @@ use muster_domain::State;
 use muster_planner::free::FreeNode;
 use muster_schemas::{
     external_planner::{ExternalShare, Least, Units},
-    resources::{Alternative, IndexSet, NodeShare, Sharing},
+    resources::{Alternative, IndexSet, NodeShare, Request, Sharing},
 };
 
 /// The rules for amounts that are not given.
@@ -14,7 +14,8 @@ pub(super) struct Amounts<'a> {
     exclusive: bool,
     whole_nodes: bool,
     cpus_per_task: u32,
-    gpu_model: Option<&'a str>,
+    /// The wanted models; empty if none is named.
+    gpu_models: Vec<&'a str>,
 }
 
 impl<'a> Amounts<'a> {
@@ -25,7 +26,7 @@ impl<'a> Amounts<'a> {
             exclusive: requests.iter().any(|request| request.sharing != Sharing::Shared),
             whole_nodes: requests.iter().any(|request| request.sharing == Sharing::WholeNodes),
             cpus_per_task: requests.iter().map(|request| request.cpus_per_task.max(1)).max().unwrap_or(1),
-            gpu_model: requests.iter().find_map(|request| request.gpus.as_ref()?.model.as_deref()),
+            gpu_models: requests.iter().flat_map(Request::all_gpus).filter_map(|gpus| gpus.model.as_deref()).collect(),
         }
     }
 
@@ -52,15 +53,20 @@ impl<'a> Amounts<'a> {
         let cores = wanted.cores.as_ref().ok_or_else(|| format!("node `{name}` is given without `cores`"))?;
         share.cores = chosen(cores, &free.cores).ok_or_else(|| lacks(name, "cores", free.cores.len()))?;
         if let Some(gpus) = &wanted.gpus {
-            let of_model = self.gpus_of_model(free);
+            let of_model = self.gpus_of_models(free);
             share.gpus = chosen(gpus, &of_model).ok_or_else(|| lacks(name, "GPUs", of_model.len()))?;
         }
         Ok(share)
     }
 
-    fn gpus_of_model(&self, free: &FreeNode) -> IndexSet {
-        let Some(model) = self.gpu_model else { return free.gpus.clone().into_owned() };
-        free.gpus.iter().filter(|gpu| free.spec.gpus.get(*gpu as usize).is_some_and(|found| found == model)).collect()
+    fn gpus_of_models(&self, free: &FreeNode) -> IndexSet {
+        if self.gpu_models.is_empty() {
+            return free.gpus.clone().into_owned();
+        }
+        let is_wanted = |gpu: &u32| {
+            free.spec.gpus.get(*gpu as usize).is_some_and(|found| self.gpu_models.contains(&found.as_str()))
+        };
+        free.gpus.iter().filter(is_wanted).collect()
     }
 
     /// Adds memory and tasks to the shares for which they are not given.

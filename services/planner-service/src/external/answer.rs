@@ -164,7 +164,7 @@ impl<'a> Placer<'a> {
         let mut taken = BTreeSet::new();
         let mut placement = Placement::default();
         for (number, component) in job.components.iter().enumerate() {
-            match self.place_component(component, start.components.get(number), &taken) {
+            match self.place_component((&job.owner.user, component), start.components.get(number), &taken) {
                 Ok(placed) => {
                     self.take(component, &placed, &mut undo);
                     taken.extend(placed.shares.iter().map(|share| share.node));
@@ -181,7 +181,7 @@ impl<'a> Placer<'a> {
 
     fn place_component(
         &self,
-        component: &Component,
+        (user, component): (&str, &Component),
         wanted: Option<&ExternalComponent>,
         taken: &BTreeSet<NodeId>,
     ) -> Result<ComponentPlacement, String> {
@@ -190,8 +190,8 @@ impl<'a> Placer<'a> {
             let mut ordered: Vec<(u32, &Alternative)> = (0..).zip(alternatives.iter()).collect();
             ordered.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
             let mut ordered = ordered.into_iter();
-            let placed =
-                ordered.find_map(|(number, alternative)| self.find(component, number, alternative, None, taken));
+            let placed = ordered
+                .find_map(|(number, alternative)| self.find((user, component), number, alternative, None, taken));
             return placed.ok_or_else(|| "it does not fit into the free resources".into());
         };
         let alternative = alternatives.get(wanted.alternative as usize);
@@ -204,7 +204,7 @@ impl<'a> Placer<'a> {
         }
         let names: BTreeSet<&str> = wanted.nodes.iter().map(|node| node.name.as_str()).collect();
         let names = (!names.is_empty()).then_some(&names);
-        let placed = self.find(component, wanted.alternative, alternative, names, taken);
+        let placed = self.find((user, component), wanted.alternative, alternative, names, taken);
         placed.ok_or_else(|| match names {
             None => "it does not fit into the free resources".into(),
             Some(_) => "it does not fit into the free resources of the nodes named".into(),
@@ -214,14 +214,15 @@ impl<'a> Placer<'a> {
     /// Places an alternative by first fit, on these nodes if any are given.
     fn find(
         &self,
-        component: &Component,
+        (user, component): (&str, &Component),
         number: u32,
         alternative: &Alternative,
         names: Option<&BTreeSet<&str>>,
         taken_nodes: &BTreeSet<NodeId>,
     ) -> Option<ComponentPlacement> {
         let may_use = |node: &&FreeNode<'a>| {
-            names.is_none_or(|names| names.contains(node.spec.name.as_str())) && self.is_kept_for(component, node.node)
+            names.is_none_or(|names| names.contains(node.spec.name.as_str()))
+                && self.is_kept_for(user, component, node.node)
         };
         let nodes: Vec<FreeNode> = self.free.nodes().iter().filter(may_use).cloned().collect();
         let licences = self.state.licences().map(|(name, _)| (name, self.free.licence(name)));
@@ -237,11 +238,14 @@ impl<'a> Placer<'a> {
     }
 
     /// Whether the active reservations leave a node to a component.
-    fn is_kept_for(&self, component: &Component, node: NodeId) -> bool {
+    fn is_kept_for(&self, user: &str, component: &Component, node: NodeId) -> bool {
         let mut holding = self.state.reservations_of(node).filter(|reservation| reservation.is_active(self.now));
         match component.reservation() {
+            Some(own) if self.state.reservation(own).is_some_and(|own| own.spec.is_flexible) => {
+                holding.all(|reservation| *reservation.spec.name == **own)
+            }
             Some(own) => holding.any(|reservation| *reservation.spec.name == **own),
-            None => holding.next().is_none(),
+            None => holding.all(|reservation| reservation.attracts(user, component.account.as_deref())),
         }
     }
 

@@ -88,7 +88,7 @@ const SHRINKS: [Shrink; 5] = [
     },
     Shrink {
         kind: ChangeKind::Gpus,
-        range: |request| Some((request.gpus.as_ref()?.count.into(), 0)),
+        range: |request| Some((request.gpus.as_ref().filter(|_| request.more_gpus.is_empty())?.count.into(), 0)),
         set: |request, count| {
             request.gpus = request.gpus.take().filter(|_| count > 0).map(|mut gpus| {
                 gpus.count = narrow(count);

@@ -5,7 +5,7 @@ use super::{
     shared::{Book, Held, Together, book_of},
 };
 use crate::{
-    domains::domain_of,
+    domains::{domain_of, open_in},
     free::FreeNode,
     model::Closure,
     timeline::{Counts, GPU_MODELS, Line},
@@ -26,6 +26,8 @@ pub(super) struct Reserved {
     pub name: Arc<str>,
     /// Whether that has the node for itself where others have it too.
     pub overlaps: bool,
+    /// Whether its jobs need not stay within it.
+    pub is_flexible: bool,
 }
 
 /// A node, and how much of it is free.
@@ -179,14 +181,21 @@ impl MachineNode {
             return false;
         }
         let is_in_the_way = |reserved: &&Reserved| window.overlaps(reserved.from, reserved.until);
+        let covers = |own: &Reserved| own.from <= window.from && window.until <= own.until;
         let Some(wanted) = reservation else {
             return !self.reservations.iter().any(|reserved| is_in_the_way(&reserved));
         };
+        if let Some(open) = open_in(wanted) {
+            let is_open = |reserved: &Reserved| open.clone().any(|name| *reserved.name == *name);
+            let may_pass = |reserved: &Reserved| is_open(reserved) && (reserved.is_flexible || covers(reserved));
+            let is_above = |reserved: &Reserved| reserved.overlaps && is_open(reserved) && covers(reserved);
+            return self.reservations.iter().any(is_above)
+                || !self.reservations.iter().any(|reserved| is_in_the_way(&reserved) && !may_pass(reserved));
+        }
         let own = self.reservations.iter().find(|reserved| *reserved.name == *wanted);
         own.is_some_and(|own| {
             let mut others = self.reservations.iter().filter(|reserved| *reserved.name != *wanted);
-            let covers = own.from <= window.from && window.until <= own.until;
-            covers && (own.overlaps || !others.any(|other| is_in_the_way(&other)))
+            covers(own) && (own.overlaps || !others.any(|other| is_in_the_way(&other)))
         })
     }
 

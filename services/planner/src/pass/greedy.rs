@@ -3,7 +3,7 @@
 use super::{Cycle, Verdict, components::Ruled, inside::no_room};
 use crate::{
     class::ClassId,
-    domains::domain_of,
+    domains::{domain_of, open_in},
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
@@ -113,7 +113,8 @@ impl Engine {
     pub(super) fn tell_no_start(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let demand = &self.classes.get(entry.class).demand;
-        let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
+        let bound = demand.components.iter().filter_map(|component| component.reservation.as_ref());
+        let reservation = bound.into_iter().find(|name| open_in(name).is_none());
         match reservation {
             Some(name) if domain_of(name).is_some() && !self.is_endless(name) => {
                 self.tell(cycle, place, no_room(name));

@@ -8,6 +8,7 @@
 use super::{Cycle, Verdict};
 use crate::{
     class::ClassId,
+    domains::open_in,
     engine::Engine,
     limits::{Usage, is_one_shut},
     model::Demand,
@@ -276,7 +277,7 @@ impl Engine {
             let reserved = component.reservation.as_ref().and_then(|name| self.reservations.get(name));
             for (index, node) in self.machine.nodes().iter().enumerate() {
                 let is_open = node.is_for(component.reservation.as_deref())
-                    && (component.reservation.is_none()
+                    && (component.reservation.as_ref().is_none_or(|name| open_in(name).is_some())
                         || !node.is_real()
                         || reserved.is_some_and(|one| one.nodes.contains(&node.id)));
                 let serves =

@@ -1,9 +1,9 @@
 //! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest need no
 //! look.
 
-use super::{Demand, bounds};
+use super::{Demand, bounds, share::is_floating};
 use crate::free::FreeNode;
-use muster_schemas::resources::{Alternative, Count, Gpus, Level, LevelCount, Per, Request};
+use muster_schemas::resources::{Alternative, Count, Level, LevelCount, Request};
 
 /// What a plain request still needs. Requests that compare all nodes before they choose have none.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,9 @@ impl<'r> Enough<'r> {
     /// takes the first nodes that it can get.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
-        let prefers = request.gpus.as_ref().is_some_and(is_floating) || alternative.has_layout();
-        if prefers || !request.nodes.is_empty() {
+        let prefers = request.all_gpus().any(is_floating) || alternative.has_layout();
+        let is_bound = request.least_nodes.is_some() || request.most_nodes.is_some();
+        if prefers || is_bound || !request.nodes.is_empty() {
             return None;
         }
         let (least_nodes, nodes) = match &request.path[..] {
@@ -107,10 +108,6 @@ fn least_room(tasks: Option<u32>, nodes: Option<u32>, tasks_per_node: Option<u32
     let each = tasks_per_node.unwrap_or(0);
     let all = nodes.and_then(|nodes| nodes.checked_mul(each));
     if each > 0 && tasks.is_some() && all == tasks { each } else { 1 }
-}
-
-fn is_floating(gpus: &Gpus) -> bool {
-    gpus.count > 0 && matches!(gpus.per, Per::Request | Per::Gpu)
 }
 
 /// The most nodes that a request takes if there are any number of them.

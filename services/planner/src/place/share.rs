@@ -13,6 +13,8 @@ pub(super) struct Demand<'r> {
     whole_nodes: bool,
     memory: Option<Memory>,
     gpus: Option<&'r Gpus>,
+    /// Those of further models.
+    more_gpus: &'r [Gpus],
     /// The fewest cores that serve the request: amounts for the whole request are divided by them.
     least_cores: u32,
 }
@@ -29,13 +31,19 @@ impl<'r> Demand<'r> {
             whole_nodes: request.sharing == Sharing::WholeNodes,
             memory: request.memory.or(default_memory),
             gpus: request.gpus.as_ref().filter(|gpus| gpus.count > 0),
+            more_gpus: &request.more_gpus,
             least_cores: tasks.saturating_mul(cpus_per_task),
         }
     }
 
+    /// The wanted GPUs, each model apart.
+    fn wanted(&self) -> impl Iterator<Item = &'r Gpus> {
+        self.gpus.into_iter().chain(self.more_gpus)
+    }
+
     /// Puts the nodes with most GPUs first if any node may contribute them; otherwise the order stays.
     pub fn prefer(&self, nodes: &mut [&FreeNode]) {
-        if self.gpus.is_some_and(|gpus| matches!(gpus.per, Per::Request | Per::Gpu)) {
+        if self.wanted().any(is_floating) {
             nodes.sort_by_key(|node| std::cmp::Reverse(self.matching_gpus(node).len()));
         }
     }
@@ -75,20 +83,16 @@ impl<'r> Demand<'r> {
     }
 
     fn max_tasks_by_gpus(&self, node: &FreeNode) -> u64 {
-        let Some(gpus) = self.gpus else { return u64::MAX };
-        let there_are = self.matching_gpus(node).len();
-        match gpus.per {
-            Per::Node => {
-                if there_are >= u64::from(gpus.count) {
-                    u64::MAX
-                } else {
-                    0
-                }
+        let of_model = |gpus: &Gpus| {
+            let there_are = of_model(node, gpus).len();
+            match gpus.per {
+                Per::Node if there_are < u64::from(gpus.count) => 0,
+                Per::Task => there_are / u64::from(gpus.count.max(1)),
+                Per::Core => there_are / (u64::from(gpus.count.max(1)) * u64::from(self.cpus_per_task)),
+                Per::Node | Per::Request | Per::Gpu => u64::MAX,
             }
-            Per::Task => there_are / u64::from(gpus.count),
-            Per::Core => there_are / (u64::from(gpus.count) * u64::from(self.cpus_per_task)),
-            Per::Request | Per::Gpu => u64::MAX,
-        }
+        };
+        self.wanted().map(of_model).min().unwrap_or(u64::MAX)
     }
 
     /// The cores of the node that can be used with the memory that each of them needs.
@@ -99,56 +103,45 @@ impl<'r> Demand<'r> {
         }
     }
 
-    /// The free GPUs of the wanted model.
+    /// The free GPUs of the wanted models.
     pub fn matching_gpus(&self, node: &FreeNode) -> IndexSet {
-        match self.gpus.and_then(|gpus| gpus.model.as_deref()) {
-            None => node.gpus.clone().into_owned(),
-            Some(model) => {
-                let mut matching = IndexSet::new();
-                for gpu in node.gpus.iter() {
-                    if node.spec.gpus.get(gpu as usize).is_some_and(|found| found == model) {
-                        matching.insert(gpu);
-                    }
-                }
-                matching
-            }
-        }
+        let Some(first) = self.gpus else { return node.gpus.clone().into_owned() };
+        self.more_gpus.iter().fold(of_model(node, first), |all, gpus| all.union(&of_model(node, gpus)))
     }
 
     /// GPUs that this many tasks and cores of a node need.
     fn gpus_for(&self, tasks: u32, cores: u32) -> u64 {
-        let Some(gpus) = self.gpus else { return 0 };
-        let units = match gpus.per {
-            Per::Node => 1,
-            Per::Task => tasks,
-            Per::Core => cores,
-            Per::Request | Per::Gpu => 0,
-        };
-        u64::from(gpus.count) * u64::from(units)
+        self.wanted().map(|gpus| needed(gpus, tasks, cores)).fold(0, u64::saturating_add)
     }
 
     /// The shares of the parts, each with its memory and GPUs; `None` if a node has too little of them.
     pub fn shares(&self, parts: Vec<Part>) -> Option<Vec<NodeShare>> {
         let all_cores: u64 = parts.iter().map(|part| part.cores.len()).sum();
-        let mut floating_gpus = match self.gpus {
-            Some(Gpus { count, per: Per::Request | Per::Gpu, .. }) => u64::from(*count),
-            _ => 0,
-        };
+        let floating = |gpus: &Gpus| if is_floating(gpus) { u64::from(gpus.count) } else { 0 };
+        let mut floating_gpus: Vec<u64> = self.wanted().map(floating).collect();
         let mut shares = Vec::with_capacity(parts.len());
         for part in parts {
             shares.push(self.share(part, all_cores, &mut floating_gpus)?);
         }
-        (floating_gpus == 0).then_some(shares)
+        floating_gpus.iter().all(|left| *left == 0).then_some(shares)
     }
 
-    fn share(&self, part: Part, all_cores: u64, floating_gpus: &mut u64) -> Option<NodeShare> {
+    fn share(&self, part: Part, all_cores: u64, floating_gpus: &mut [u64]) -> Option<NodeShare> {
         let node = part.node;
         let cores = u32::try_from(part.cores.len()).ok()?;
-        let there_are = self.matching_gpus(node);
-        let fixed_gpus = u64::from(part.gpus).max(self.gpus_for(part.tasks, cores));
-        let floating = (*floating_gpus).min(there_are.len().checked_sub(fixed_gpus)?);
-        *floating_gpus -= floating;
-        let gpus = there_are.smallest(fixed_gpus + floating);
+        let mut of_path = u64::from(part.gpus);
+        let mut gpus = IndexSet::new();
+        for (wanted, left) in self.wanted().zip(floating_gpus) {
+            let there_are = of_model(node, wanted);
+            let fixed = needed(wanted, part.tasks, cores).max(std::mem::take(&mut of_path));
+            let floating = (*left).min(there_are.len().checked_sub(fixed)?);
+            *left -= floating;
+            gpus = gpus.union(&there_are.smallest(fixed + floating));
+        }
+        if of_path > node.gpus.len() {
+            return None;
+        }
+        gpus = gpus.union(&node.gpus.smallest(of_path));
         let memory_bytes = self.memory_for(part.tasks, part.cores.len(), gpus.len(), all_cores);
         if memory_bytes > node.memory_bytes {
             return None;
@@ -174,6 +167,28 @@ impl<'r> Demand<'r> {
             Per::Request => per_cores(memory.bytes, cores, all_cores),
         }
     }
+}
+
+/// Whether any node may contribute to a number of GPUs.
+pub(super) const fn is_floating(gpus: &Gpus) -> bool {
+    matches!(gpus.per, Per::Request | Per::Gpu)
+}
+
+/// The free GPUs of a node that are of a wanted model.
+fn of_model(node: &FreeNode, gpus: &Gpus) -> IndexSet {
+    let Some(model) = gpus.model.as_deref() else { return node.gpus.clone().into_owned() };
+    node.gpus.iter().filter(|gpu| node.spec.gpus.get(*gpu as usize).is_some_and(|found| found == model)).collect()
+}
+
+/// How many GPUs of a model this many tasks and cores of a node need.
+fn needed(gpus: &Gpus, tasks: u32, cores: u32) -> u64 {
+    let units = match gpus.per {
+        Per::Node => 1,
+        Per::Task => tasks,
+        Per::Core => cores,
+        Per::Request | Per::Gpu => 0,
+    };
+    u64::from(gpus.count) * u64::from(units)
 }
 
 /// The portion of an amount for this many of all cores, rounded up.

@@ -2,7 +2,7 @@
 
 use super::{Demand, Part, bounds, scope::of_found};
 use crate::free::FreeNode;
-use muster_schemas::resources::Count;
+use muster_schemas::resources::{Count, Request};
 use std::cmp::Reverse;
 
 /// As many tasks on each node as fit, until all are placed: the fewest nodes in the order of their numbers.
@@ -24,6 +24,32 @@ pub(super) fn on_any_nodes<'f, 'a>(
         }
     }
     None
+}
+
+/// The same on no more and no fewer nodes than the request allows.
+pub(super) fn within<'f, 'a>(
+    demand: &Demand,
+    request: &Request,
+    nodes: &[&'f FreeNode<'a>],
+) -> Option<Vec<Part<'f, 'a>>> {
+    let (least, most) = (request.least_nodes.unwrap_or(1), request.most_nodes.unwrap_or(u32::MAX));
+    let is_allowed = |parts: &Vec<Part>| (least as usize..=most as usize).contains(&parts.len());
+    let fewest = on_any_nodes(demand, request.tasks, nodes);
+    match fewest {
+        Some(parts) if is_allowed(&parts) => Some(parts),
+        Some(parts) if parts.len() < least as usize => {
+            on_nodes(demand, Count::exactly(least), Some(request.tasks.unwrap_or(1)), nodes)
+        }
+        Some(_) => {
+            // The nodes with most room, which are the fewest that there can be.
+            let mut widest = nodes.to_vec();
+            widest.sort_by_key(|node| Reverse(demand.max_tasks(node)));
+            let mut parts = on_any_nodes(demand, request.tasks, &widest).filter(is_allowed)?;
+            parts.sort_by_key(|part| part.node.node);
+            Some(parts)
+        }
+        None => None,
+    }
 }
 
 /// As many nodes as are wanted and possible, each with at least one task, as even as possible.

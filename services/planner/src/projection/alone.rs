@@ -77,6 +77,8 @@ impl Projection {
                 end: reservation.spec.end,
                 nodes: reservation.nodes.iter().copied().collect(),
                 overlaps: reservation.spec.overlaps,
+                attracts: reservation.spec.attracts,
+                is_flexible: reservation.spec.is_flexible,
             });
         }
         for job in state.jobs() {

@@ -17,6 +17,7 @@ use muster_domain::{
     jobs::{Component, Job, ProgramKind},
     quotas::{self, Marks},
     requests,
+    reservations::Reservation,
     runs::Run,
     sharing::Sharing,
     tasks::Elastic,
@@ -36,6 +37,7 @@ use muster_schemas::{
     resources::{IndexSet, Placement},
 };
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
@@ -195,7 +197,7 @@ fn activation(state: &State, job: &Job) -> Option<Activation> {
 /// an order, and goes around nobody.
 pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     let job = state.job(start.job).or_else(|| state.job(start.job.whole()))?;
-    let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&asked(job)), |book| book.unit);
+    let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&asked(state, job)), |book| book.unit);
     let count = resize::units_in(state, unit, &start.placement).into();
     let facts = StartFacts { job: start.job, index: 0, backfill: false, count, latest_start: None };
     state.has_activation_filters(job).then_some(facts)
@@ -307,12 +309,13 @@ fn priority(state: &State, job: &Job) -> i64 {
 }
 
 fn has_begun_reservations(state: &State, job: &Job) -> bool {
-    job.reservations().all(|name| state.reservation(name).is_some_and(|reservation| reservation.begun))
+    let is_open = |reservation: &Reservation| reservation.begun || reservation.spec.is_flexible;
+    job.reservations().all(|name| state.reservation(name).is_some_and(is_open))
 }
 
 /// The request of a job, without the nodes that could not be prepared for it (HPC-J-22).
 fn demand(state: &State, job: &Job) -> Demand {
-    let mut demand = asked(job);
+    let mut demand = asked(state, job);
     let names = state.unprepared_nodes(job);
     if !names.is_empty() {
         for component in &mut demand.components {
@@ -328,7 +331,25 @@ fn guard(state: &State) -> u64 {
 }
 
 /// The request of a job, in its own words.
-fn asked(job: &Job) -> Demand {
+fn asked(state: &State, job: &Job) -> Demand {
+    let mut demand = bare(job);
+    for component in &mut demand.components {
+        let queue = state.queue(&component.queue);
+        let bounded = queue.map(|queue| requests::bounded(&component.alternatives, &queue.spec));
+        if let Some(Cow::Owned(alternatives)) = bounded {
+            component.alternatives = alternatives.into();
+        }
+    }
+    if job.domain().is_none() {
+        for (asked, component) in demand.components.iter_mut().zip(&job.components) {
+            asked.reservation = within(state, job, component);
+        }
+    }
+    demand
+}
+
+/// The same without the reservations that it may use beside others.
+fn bare(job: &Job) -> Demand {
     let domain = job.domain().map(|domain| domains::key(&domain));
     let component = |component: &Component| ComponentDemand {
         queue: component.queue.clone(),
@@ -344,11 +365,23 @@ fn asked(job: &Job) -> Demand {
     }
 }
 
+/// The reservation to whose nodes and time a component is bound, or the name for those that it may have beside others: a
+/// flexible one that it names, or those that attract it if it names none.
+fn within(state: &State, job: &Job, component: &Component) -> Option<Arc<str>> {
+    let Some(name) = component.reservation() else {
+        let account = component.account.as_deref();
+        let attracting = state.reservations().filter(|one| one.attracts(&job.owner.user, account));
+        return domains::beside(attracting.map(|one| one.spec.name.as_str()));
+    };
+    let is_flexible = state.reservation(name).is_some_and(|one| one.spec.is_flexible);
+    if is_flexible { domains::beside([&**name].into_iter()) } else { Some(name.clone()) }
+}
+
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which
 /// alone does so: `cores`, `nodes`, `memory_kib`, `walltime_seconds` and `cpu_seconds`, each only if the job names it.
 fn attributes(state: &State, job: &Job) -> Option<Arc<BTreeMap<String, i64>>> {
     let turns = state.policy().turns.as_ref()?;
-    let mut attributes = asked_by_name(&asked(job), state.settings());
+    let mut attributes = asked_by_name(&asked(state, job), state.settings());
     if let Some(routes) = &turns.routes {
         let lead = job.lead();
         let source = routes.sources.iter().find(|source| source.queue == *lead.queue);
@@ -389,5 +422,5 @@ pub fn expected_end(job: &Job, run: &Run) -> Timestamp {
     if run.is_suspended() {
         return Timestamp::MAX;
     }
-    machine::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
+    machine::expected_end(&bare(job), &run.placement, run.started.unwrap_or(run.allocated))
 }

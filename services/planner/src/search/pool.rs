@@ -11,6 +11,7 @@ impl Search<'_> {
         let [alternative] = &component.alternatives[..] else { return None };
         let [request] = &alternative.requests[..] else { return None };
         let only_cores = request.path.is_empty()
+            && request.least_nodes.is_none()
             && request.memory.is_none()
             && self.default_memory_per_core_bytes.is_none()
             && request.gpus.is_none()

@@ -96,6 +96,8 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);
@@ -125,6 +127,8 @@ fn a_reservation_that_overlaps_others_has_their_nodes_for_itself() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     let repair = ReservationSpec {
         name: "repair".into(),
@@ -192,6 +196,8 @@ fn a_reservation_attracts_no_job_that_does_not_name_it() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);

@@ -73,6 +73,8 @@ fn closures_and_reservations_are_in_table_and_chart() {
         attributes: Default::default(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.settle();

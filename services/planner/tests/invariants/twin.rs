@@ -303,7 +303,15 @@ impl Twin {
         let collides = others
             .any(|other| other.start < end && start < other.end && other.nodes.iter().any(|node| nodes.contains(node)));
         if !collides {
-            let reservation = Reservation { name: name.into(), start, end, nodes, overlaps: false };
+            let reservation = Reservation {
+                name: name.into(),
+                start,
+                end,
+                nodes,
+                overlaps: false,
+                attracts: false,
+                is_flexible: false,
+            };
             self.engine.set_reservation(reservation.clone());
             self.world.reservations.insert(name.into(), reservation);
         }

@@ -5,7 +5,7 @@ use muster_planner::{forecast::foresee_within, predict::Effort};
 use muster_schemas::{
     JobId, Timestamp,
     cluster::ClusterChange,
-    command::{Command, RefusalCode},
+    command::{Command, JobSelection, RefusalCode},
     event::Actor,
     filter::StagingSettings,
     job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec},
@@ -88,18 +88,7 @@ fn files_to_be_staged_hold_up_no_forecast() {
 fn a_reservation_to_come_is_waited_for() {
     let mut world = World::new(nodes(2, 4));
     let start = world.state().time().plus_seconds(100);
-    let reservation = ReservationSpec {
-        name: "course".into(),
-        start,
-        end: start.plus_seconds(10_000),
-        nodes: ReservedNodes::Named(vec!["n2".into()]),
-        users: vec!["ada".into()],
-        accounts: Vec::new(),
-        repeats_after_seconds: 0,
-        attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-    };
+    let reservation = course(&["n2"], start, 10_000);
     world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) }).expect("a good one");
     let mut spec = whole(1, 60);
     spec.components[0].reservation = Some("course".into());
@@ -144,4 +133,68 @@ fn what_can_never_start_is_refused_or_not_foreseen() {
     world.drain(&["n1"]);
     assert_eq!(foresee(&world, whole(2, 60)).start, None);
     assert_eq!(foresee(&world, whole(1, 60)).nodes, ["n2"]);
+}
+
+/// SL-C-38: a reservation that attracts jobs has those that it admits, for as long as it lasts; others wait for its end.
+#[test]
+fn jobs_that_a_reservation_admits_are_attracted_by_it() {
+    let mut world = World::new(nodes(1, 4));
+    let start = world.state().time();
+    let spec = ReservationSpec { attracts: true, ..course(&["n1"], start, 1000) };
+    world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(spec.clone()) }).expect("a good one");
+    world.tick();
+    let inside = world.submit(whole(1, 60));
+    assert_eq!(world.settle(), [inside]);
+    world.end(inside);
+    let too_long = world.submit(whole(1, 2000));
+    assert_eq!(world.settle(), [], "it would outlast it");
+    world.command(&Actor::Ledger, Command::Cancel { jobs: JobSelection::Ids(vec![too_long]) }).expect("it waits");
+    let other = world.submit_as("bob", whole(1, 60));
+    assert_eq!(world.settle(), [], "it admits ada alone");
+    // Waiting jobs are looked at again when it changes.
+    let shut = ReservationSpec { users: vec!["bob".into()], ..spec };
+    world.command(&Actor::Ledger, Command::ChangeReservation { reservation: Box::new(shut) }).expect("a good one");
+    assert_eq!(world.settle(), [other]);
+    world.end(other);
+    let later = world.submit(whole(1, 2000));
+    assert_eq!(world.settle(), []);
+    world.command(&Actor::Ledger, Command::RemoveReservation { name: "course".into() }).expect("it is there");
+    assert_eq!(world.settle(), [later]);
+}
+
+/// SL-C-38: jobs of a flexible reservation start before it and outlast it, on its nodes and on others.
+#[test]
+fn jobs_of_a_flexible_reservation_go_beyond_it() {
+    let mut world = World::new(nodes(2, 4));
+    let start = world.state().time().plus_seconds(100);
+    let spec = ReservationSpec { is_flexible: true, ..course(&["n2"], start, 1000) };
+    world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(spec) }).expect("a good one");
+    let of_course = |nodes: usize, seconds: u64| {
+        let mut job = whole(nodes, seconds);
+        job.components.iter_mut().for_each(|component| component.reservation = Some("course".into()));
+        job
+    };
+    let long = world.submit(of_course(2, 5000));
+    assert_eq!(world.settle(), [long]);
+    world.end(long);
+    assert_eq!(foresee(&world, of_course(2, 60)).start, Some(world.state().time()));
+    world.submit_as("bob", whole(2, 600));
+    assert_eq!(world.settle(), [], "it would be in the way of the reservation");
+}
+
+fn course(nodes: &[&str], start: Timestamp, seconds: i64) -> ReservationSpec {
+    ReservationSpec {
+        name: "course".into(),
+        start,
+        end: start.plus_seconds(seconds),
+        nodes: ReservedNodes::Named(nodes.iter().map(ToString::to_string).collect()),
+        users: vec!["ada".into()],
+        accounts: Vec::new(),
+        repeats_after_seconds: 0,
+        attributes: Default::default(),
+        overlaps: false,
+        ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
+    }
 }

@@ -184,6 +184,55 @@ fn gpus_are_given_by_model_task_and_node() {
 }
 
 /// Who has a GPU that goes out of service keeps it; nobody else gets one, now or later.
+/// A job that does not say on how many nodes it runs has as many as its queue allows, with the room that there is.
+#[test]
+fn a_queue_bounds_the_nodes_of_jobs_that_ask_for_tasks_alone() {
+    let bounds = |least: u64, most: u64| {
+        let of = |count: u64| [("nodes".to_owned(), count)].into();
+        let queue =
+            QueueSpec { least_asked: of(least), most_asked: of(most), name: "default".into(), ..QueueSpec::default() };
+        let nodes = vec![node("n1", 2, 8), node("n2", 2, 8), node("n3", 4, 8)];
+        World::configured(ClusterConfig { nodes, queues: vec![queue], ..ClusterConfig::default() })
+    };
+    let mut one = bounds(1, 1);
+    assert_eq!(shares_of(&mut one, tasks(4)), [share("n3", "0-3", 4)], "the only node with room for all");
+    assert!(one.refused(tasks(5)).contains("5 tasks on 1 node"), "no node has room for all");
+    let mut two = bounds(1, 2);
+    assert_eq!(shares_of(&mut two, tasks(6)), [share("n1", "0-1", 2), share("n3", "0-3", 4)]);
+    let mut at_least = bounds(2, 3);
+    assert_eq!(shares_of(&mut at_least, tasks(1)).len(), 2);
+    let both = [share("n1", "0", 1), share("n2", "0", 1)];
+    assert_eq!(shares_of(&mut bounds(2, 3), tasks(2)), both, "although one node has room for all");
+}
+
+/// A job has GPUs of several models beside each other, wherever each model is free.
+#[test]
+fn gpus_of_several_models_are_given_together() {
+    let nodes =
+        vec![gpu_node("old", &["old"; 3]), gpu_node("mixed", &["old", "new", "old", "new"]), node("plain", 8, 8)];
+    let mut world = World::new(nodes);
+    let of = |per, counts: &[(u32, &str)], tasks| {
+        let gpus = |(count, model): &(u32, &str)| Gpus { count: *count, per, model: Some((*model).to_owned()) };
+        let mut all = counts.iter().map(gpus);
+        let request = Request { tasks: Some(tasks), gpus: all.next(), ..Request::default() };
+        job(Request { more_gpus: all.collect(), ..request })
+    };
+    let given = |world: &World, job: JobId| -> Vec<(String, String)> {
+        let shares = &world.placement(job)[0].shares;
+        shares.iter().map(|share| (world.state().node_name(share.node).into_owned(), share.gpus.to_string())).collect()
+    };
+    let pair = |node: &str, gpus: &str| (node.to_owned(), gpus.to_owned());
+    let on_each = started(&mut world, of(Per::Node, &[(1, "new"), (1, "old")], 1));
+    assert_eq!(given(&world, on_each), [pair("mixed", "0-1")]);
+    let anywhere = started(&mut world, of(Per::Request, &[(4, "old"), (1, "new")], 12));
+    let mut all = given(&world, anywhere);
+    all.sort();
+    assert_eq!(all, [pair("mixed", "2-3"), pair("old", "0-2")]);
+    let never = world.refused(of(Per::Request, &[(3, "new"), (1, "old")], 2));
+    assert!(never.contains("GPUs of model `new`"), "{never}");
+    assert_eq!(waits(&mut world, of(Per::Node, &[(1, "old"), (2, "new")], 1)), resources("GPUs"));
+}
+
 #[test]
 fn a_gpu_out_of_service_is_not_planned() {
     let mut world = World::new(vec![gpu_node("n1", &["a", "b", "a"])]);

@@ -97,6 +97,11 @@ impl World {
     }
 
     /// Plans. A new projection gives the same plan.
+    /// Why a job is refused.
+    pub fn refused(&mut self, spec: JobSpec) -> String {
+        self.try_submit("ada", spec).expect_err("refused").message
+    }
+
     pub fn plan(&mut self) -> Planned {
         self.plan_without(&BTreeSet::new())
     }

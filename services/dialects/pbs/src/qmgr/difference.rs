@@ -1,13 +1,15 @@
 //! The request that turns one configuration into another.
 
 use muster_schemas::{
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpecChange},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, Removed,
+    },
     resources::NodeSpec,
 };
 
 /// The request, and whether everything that it does not name stays as it is. It names as little as possible, so that it
-/// takes back nothing that somebody else changes meanwhile. What is taken away from anything but a queue can only be left out of a
-/// request with everything else.
+/// takes back nothing that somebody else changes meanwhile. A setting of the cluster that is taken away can only be left out of
+/// a request with everything else.
 pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChange, bool) {
     let mut loss = Loss(false);
     let queues = after.queues.iter().filter_map(|queue| {
@@ -31,13 +33,22 @@ pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChan
     let settings = of_settings(&before.settings, &after.settings, &mut loss);
     let is_new = |(name, total): &(&String, &u32)| before.licences.get(*name) != Some(*total);
     let licences = after.licences.iter().filter(is_new).map(|(name, total)| (name.clone(), *total)).collect();
-    let is_gone = before.queues.iter().any(|queue| !after.queues.iter().any(|known| known.name == queue.name))
-        || before.nodes.iter().any(|node| !after.nodes.iter().any(|known| known.name == node.name))
-        || before.licences.keys().any(|name| !after.licences.contains_key(name));
-    if is_gone || loss.0 {
+    if loss.0 {
         return (after.clone().into(), false);
     }
-    (ClusterChange { settings, queues, nodes, licences, ..ClusterChange::default() }, true)
+    let removed = Removed {
+        queues: gone(before.queues.iter().map(|queue| &queue.name), |name| {
+            after.queues.iter().any(|one| one.name == name)
+        }),
+        nodes: gone(before.nodes.iter().map(|node| &node.name), |name| after.nodes.iter().any(|one| one.name == name)),
+        licences: gone(before.licences.keys(), |name| after.licences.contains_key(name)),
+    };
+    (ClusterChange { settings, queues, nodes, licences, removed, ..ClusterChange::default() }, true)
+}
+
+/// The names that are no longer there.
+fn gone<'a>(names: impl Iterator<Item = &'a String>, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    names.filter(|name| !is_there(name)).cloned().collect()
 }
 
 /// Whether something is taken away, which a request cannot name.

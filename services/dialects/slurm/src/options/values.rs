@@ -7,7 +7,7 @@ mod signals;
 
 pub use binding::{CpuBind, MemBind, socket_order};
 pub use numbers::{count, number};
-pub use resources::{Gres, gpus, gres, licences, names_several_models};
+pub use resources::{Gres, gpus, gpus_by_model, gres, licences};
 pub use signals::{SignalAhead, signal_name, signal_number};
 
 use crate::{duration, duration::TimeLimit, hostlist, moment, size};

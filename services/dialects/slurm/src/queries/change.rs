@@ -12,7 +12,7 @@ use crate::{
     job_id::dependencies,
     moment,
     options::values::{self, NodeRange},
-    request::{few_switches, gpus_on_each},
+    request::{few_switches, first_and_more_gpus, gpus_on_each},
     show::record::{JobRecord, NO_LIMIT},
     size,
 };
@@ -372,8 +372,11 @@ pub(crate) fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
             });
         }
         "Gres" => {
-            let gpus = gpus_on_each(values::gres(text)?)?;
-            requests(asked, &|request| request.gpus.clone_from(&gpus));
+            let (gpus, more) = first_and_more_gpus(gpus_on_each(values::gres(text)?)?);
+            requests(asked, &|request| {
+                request.gpus.clone_from(&gpus);
+                request.more_gpus.clone_from(&more);
+            });
         }
         "Licenses" => {
             let given = if text.is_empty() { BTreeMap::new() } else { values::licences(text)? };

@@ -64,6 +64,8 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
         attributes: BTreeMap::new(),
         overlaps: false,
         ends_after_idle_seconds: 0,
+        attracts: false,
+        is_flexible: false,
     };
     draft.flags.give(&mut spec);
     Ok(spec)

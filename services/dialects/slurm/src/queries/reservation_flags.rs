@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 const KEPT: &str = "slurm.flags";
 
 /// The flags that a reservation can have, in the order in which they are shown. Their effects:
-/// its nodes are shown in maintenance; its nodes may be those of others; jobs on its nodes do not keep it from being made; it begins again after an hour,
+/// its nodes are shown in maintenance; its jobs may begin before it, outlast it and have other nodes; its nodes may be those of others; jobs on its nodes do not keep it from being made; it begins again after an hour,
 /// a day or a week; its nodes were named; any nodes do; it keeps its nodes; it has all nodes of a partition; it ends when it is
-/// idle.
-const KNOWN: [&str; 11] = [
+/// idle; jobs that it admits need not name it.
+const KNOWN: [&str; 13] = [
     MAINT,
+    FLEX,
     OVERLAP,
     "IGNORE_JOBS",
     "HOURLY",
@@ -20,9 +21,10 @@ const KNOWN: [&str; 11] = [
     "WEEKLY",
     "SPEC_NODES",
     "ANY_NODES",
-    "STATIC_ALLOC",
+    STATIC_ALLOC,
     PART_NODES,
     PURGE_COMP,
+    MAGNETIC,
 ];
 
 /// The flag of a reservation during which its nodes are maintained. It may overlap others.
@@ -31,6 +33,12 @@ const MAINT: &str = "MAINT";
 const PURGE_COMP: &str = "PURGE_COMP";
 /// That time if none is given.
 const PURGE_SECONDS: u64 = 300;
+/// The flag of a reservation whose jobs need not stay within it.
+const FLEX: &str = "FLEX";
+/// The flag of a reservation that jobs need not name.
+const MAGNETIC: &str = "MAGNETIC";
+/// The flag of a reservation that keeps its nodes. It is shown by its first word, as in Slurm.
+const STATIC_ALLOC: &str = "STATIC_ALLOC";
 /// The flag of a reservation that may overlap others.
 const OVERLAP: &str = "OVERLAP";
 
@@ -67,6 +75,8 @@ impl Flags {
         flags.extend((spec.overlaps && !flags.contains(MAINT)).then_some(OVERLAP));
         flags.extend(matches!(spec.nodes, ReservedNodes::Named(_)).then_some("SPEC_NODES"));
         flags.extend((spec.ends_after_idle_seconds > 0).then_some(PURGE_COMP));
+        flags.extend(spec.attracts.then_some(MAGNETIC));
+        flags.extend(spec.is_flexible.then_some(FLEX));
         Self { names: flags, idle_seconds: spec.ends_after_idle_seconds }
     }
 
@@ -113,9 +123,12 @@ impl Flags {
             spec.repeats_after_seconds = period.unwrap_or(0);
         }
         spec.overlaps = self.has(OVERLAP) || self.has(MAINT);
+        spec.attracts = self.has(MAGNETIC);
+        spec.is_flexible = self.has(FLEX);
         spec.ends_after_idle_seconds = if self.has(PURGE_COMP) { self.idle_seconds } else { 0 };
         let is_told = |flag: &&&str| {
-            ["SPEC_NODES", PURGE_COMP].contains(*flag) || PERIODS.iter().any(|(known, _)| known == *flag)
+            ["SPEC_NODES", PURGE_COMP, MAGNETIC, FLEX].contains(*flag)
+                || PERIODS.iter().any(|(known, _)| known == *flag)
         };
         let kept: Vec<&str> = KNOWN.iter().filter(|flag| self.has(flag) && !is_told(flag)).copied().collect();
         spec.attributes.remove(KEPT);
@@ -126,6 +139,7 @@ impl Flags {
     pub fn shown(&self) -> String {
         let shown = |flag: &str| match flag {
             PURGE_COMP => format!("{flag}={}", duration::long(self.idle_seconds)),
+            STATIC_ALLOC => "STATIC".to_owned(),
             _ => flag.to_owned(),
         };
         let list: Vec<String> = KNOWN.into_iter().filter(|flag| self.has(flag)).map(shown).collect();
@@ -136,5 +150,10 @@ impl Flags {
 fn known(name: &str) -> Option<&'static str> {
     // A plural is usual, and so are names without the line.
     let plain = |text: &str| text.trim_end_matches(['s', 'S']).replace('_', "").to_ascii_uppercase();
+    let name = match plain(name).as_str() {
+        "PROMISCUOU" => MAGNETIC,
+        "STATIC" => STATIC_ALLOC,
+        _ => name,
+    };
     KNOWN.into_iter().find(|flag| plain(flag) == plain(name))
 }

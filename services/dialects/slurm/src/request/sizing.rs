@@ -99,7 +99,8 @@ struct Size {
     tasks_per_node: Option<u32>,
     cpus_per_task: u32,
     memory: Option<Memory>,
-    gpus: Option<Gpus>,
+    /// Those of each model apart.
+    gpus: Vec<Gpus>,
     named_nodes: Vec<String>,
     excluded_nodes: Vec<String>,
     sharing: Sharing,
@@ -121,7 +122,7 @@ impl Size {
         let nodes = nodes.or_else(|| is_one_node.then_some(NodeRange { min: 1, max: None }));
         // With overcommit each node gives one CPU, however many tasks run there.
         let overcommit = settings.is_set("overcommit");
-        let by_gpus = tasks_of_gpus(settings, gpus.as_ref());
+        let by_gpus = tasks_of_gpus(settings, &gpus);
         let asked = asked.or(by_gpus).filter(|_| !overcommit);
         let nodes = if overcommit { nodes.or(Some(NodeRange { min: 1, max: None })) } else { nodes };
         let on_each = tasks_per_node
@@ -132,7 +133,7 @@ impl Size {
         let cpus_per_task = settings.value("cpus-per-task", values::count);
         let cpus_per_gpu = settings.value("cpus-per-gpu", values::count);
         Ok(Self {
-            cpus_per_task: cpus_per_task.or(for_gpus(cpus_per_gpu, gpus.as_ref(), tasks)).unwrap_or(1),
+            cpus_per_task: cpus_per_task.or(for_gpus(cpus_per_gpu, &gpus, tasks)).unwrap_or(1),
             tasks_per_node: tasks_per_node.filter(|_| !overcommit),
             memory: memory(settings),
             sharing: sharing(settings),
@@ -198,17 +199,20 @@ impl Size {
             0 | 1 => filters.into_iter().next(),
             _ => Some(NodeFilter::All(filters)),
         };
+        let (gpus, more_gpus) = gpus::first_and_more(self.gpus.clone());
         Request {
             path: Vec::new(),
             tasks,
             tasks_per_node: self.tasks_per_node,
             cpus_per_task: self.cpus_per_task,
             memory: self.memory,
-            gpus: self.gpus.clone(),
+            gpus,
+            more_gpus,
             filter,
             nodes: self.named_nodes.clone(),
             excluded_nodes: self.excluded_nodes.clone(),
             sharing: self.sharing,
+            ..Request::default()
         }
     }
 }
@@ -328,17 +332,17 @@ fn sharing(settings: &Settings) -> Sharing {
 }
 
 /// The tasks that follow from those for each of a number of GPUs.
-fn tasks_of_gpus(settings: &Settings, gpus: Option<&Gpus>) -> Option<u32> {
-    let gpus = gpus.filter(|gpus| gpus.per == Per::Request)?;
-    settings.value("ntasks-per-gpu", values::count)?.checked_mul(gpus.count)
+fn tasks_of_gpus(settings: &Settings, gpus: &[Gpus]) -> Option<u32> {
+    let of_job = gpus.iter().filter(|gpus| gpus.per == Per::Request).map(|gpus| gpus.count);
+    settings.value("ntasks-per-gpu", values::count)?.checked_mul(of_job.reduce(u32::saturating_add)?)
 }
 
 /// The CPUs for each task that follow from those for each GPU.
-fn for_gpus(cpus_per_gpu: Option<u32>, gpus: Option<&Gpus>, tasks: Option<u32>) -> Option<u32> {
-    let gpus = gpus?;
-    let cpus = cpus_per_gpu?.checked_mul(gpus.count)?;
-    match gpus.per {
-        Per::Task => Some(cpus),
-        _ => Some(cpus.div_ceil(tasks.unwrap_or(1).max(1))),
+fn for_gpus(cpus_per_gpu: Option<u32>, gpus: &[Gpus], tasks: Option<u32>) -> Option<u32> {
+    let count = gpus.iter().map(|gpus| gpus.count).reduce(u32::saturating_add)?;
+    let cpus = cpus_per_gpu?.checked_mul(count)?;
+    match gpus.iter().all(|gpus| gpus.per == Per::Task) {
+        true => Some(cpus),
+        false => Some(cpus.div_ceil(tasks.unwrap_or(1).max(1))),
     }
 }

@@ -12,7 +12,7 @@ mod step;
 pub use buffer::buffers;
 pub use config::{SETTINGS, config, ping};
 pub use job::{job, job_in_detail};
-pub use json::{licence_data, partition_data, ping_data, reservation_data, step_data};
+pub use json::{licence_data, ping_data, reservation_data, step_data};
 pub use node::{NodeExtras, node};
 pub use other::{associations, completing, daemons, topology, update_line};
 pub use partition::{licences, partition, reservation};

@@ -8,18 +8,20 @@ mod overview;
 
 pub use fields::FIELDS;
 pub use group::{Group, Partition};
-pub use json::document;
+pub use json::{document, partition_data};
 pub use node::NodeRecord;
 pub use overview::{Arrangement, Overview};
 
 use super::{
     Clock, cells,
     columns::{FormatError, Layout},
+    data::Asker,
     squeue::Format,
 };
 use crate::duration;
 use group::groups;
 use muster_schemas::views::ReservationView;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The least width of columns that adapt to the longest name.
@@ -82,6 +84,27 @@ pub fn list(
         layout.write_row(&group, clock, &mut out);
     }
     Ok(out)
+}
+
+/// The overview as data: an element for each line that the arrangement has by itself.
+///
+/// # Errors
+/// None: the columns of an arrangement are known.
+pub fn data(
+    partitions: &[Arc<Partition>],
+    nodes: &[Arc<NodeRecord>],
+    overview: &Overview,
+    asker: &Asker<'_>,
+    clock: &Clock,
+) -> Result<Value, FormatError> {
+    let wanted =
+        |partition: &&Arc<Partition>| overview.partitions.is_empty() || overview.partitions.contains(&partition.name);
+    let partitions: Vec<_> = partitions.iter().filter(wanted).collect();
+    let listed: Vec<_> = nodes.iter().filter(|node| overview.takes(node)).collect();
+    let layout = Layout::printf(&overview.usual_format(LEAST_WIDTH, LEAST_WIDTH), FIELDS)?;
+    let groups = groups(&partitions, &listed, overview, &layout, clock);
+    let all = groups.iter().map(|group| json::group(group, nodes.iter().map(|node| &**node), asker.cluster)).collect();
+    Ok(asker.document("sinfo", all, &[]))
 }
 
 /// Replaces `%#N` and `%#P` by the width of the longest name.

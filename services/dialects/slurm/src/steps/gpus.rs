@@ -18,38 +18,43 @@ const MAX_GPU: u32 = 1023;
 /// The GPUs that a part asks for. `None` if it does not ask: its tasks then share all that the job has. What variables
 /// say of the GPUs of the job, or of its nodes, is about the job, as it is for memory; what they say of each task is
 /// about the tasks of its steps too.
-pub(super) fn wanted(settings: &Settings, places: &[StepPlace]) -> Option<Gpus> {
+pub(super) fn wanted(settings: &Settings, places: &[StepPlace]) -> Vec<Gpus> {
     let of_line = settings.of_command_line();
     let by_task = |settings: &Settings| {
-        let per_task = settings.value("gpus-per-task", values::gpus).map(|gpus| counted(gpus, Per::Task));
+        let per_task = settings.value("gpus-per-task", values::gpus_by_model).map(|gpus| counted(gpus, Per::Task));
         per_task.or_else(|| {
             let tasks_of_each = settings.value("ntasks-per-gpu", values::count)?;
             let most = places.iter().map(|place| place.ranks.len()).max().unwrap_or(1);
             let count = u32::try_from(most.div_ceil(u64::from(tasks_of_each))).unwrap_or(u32::MAX);
-            Some(Gpus { count, per: Per::Node, model: None })
+            Some(vec![Gpus { count, per: Per::Node, model: None }])
         })
     };
     let by_number = [("gpus", Per::Request), ("gpus-per-node", Per::Node), ("gpus-per-socket", Per::Node)];
-    let mut by_number =
-        by_number.into_iter().filter_map(|(option, per)| Some(counted(of_line.value(option, values::gpus)?, per)));
+    let mut by_number = by_number
+        .into_iter()
+        .filter_map(|(option, per)| Some(counted(of_line.value(option, values::gpus_by_model)?, per)));
     by_number
         .next()
-        .or_else(|| of_line.value("gpus-per-task", values::gpus).map(|gpus| counted(gpus, Per::Task)))
+        .or_else(|| of_line.value("gpus-per-task", values::gpus_by_model).map(|gpus| counted(gpus, Per::Task)))
         .or_else(|| of_gres(&of_line))
         .or_else(|| by_task(&of_line))
         .or_else(|| of_gres(settings))
         .or_else(|| by_task(settings))
+        .unwrap_or_default()
 }
 
-fn counted((count, model): (u32, Option<String>), per: Per) -> Gpus {
-    Gpus { count, per, model }
+fn counted(parts: Vec<(u32, Option<String>)>, per: Per) -> Vec<Gpus> {
+    let all: Vec<Gpus> =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, model)| Gpus { count, per, model }).collect();
+    if all.is_empty() { vec![Gpus { count: 0, per, model: None }] } else { all }
 }
 
 /// Those of `--gres`, which are none if it names other resources only, or `none`.
-fn of_gres(settings: &Settings) -> Option<Gpus> {
+fn of_gres(settings: &Settings) -> Option<Vec<Gpus>> {
     let gres = settings.value("gres", values::gres)?;
     let gpus = gres.into_iter().filter(|one| one.name == "gpu").collect();
-    Some(gpus_on_each(gpus).flatten().unwrap_or(Gpus { count: 0, per: Per::Node, model: None }))
+    let on_each = gpus_on_each(gpus).unwrap_or_default();
+    Some(if on_each.is_empty() { vec![Gpus { count: 0, per: Per::Node, model: None }] } else { on_each })
 }
 
 /// Which GPUs each task sees: as `--gpu-bind` says; else each its own, if a number for each task, or of tasks for each
@@ -62,8 +67,12 @@ pub(super) fn binding(settings: &Settings) -> Result<Option<GpuBinding>, StepErr
         let wrong = || StepError::GpuBind(text.to_owned());
         return read(text).ok_or_else(wrong);
     }
-    let per_task = settings.value("gpus-per-task", values::gpus).filter(|(count, _)| *count > 0);
-    let per_task = per_task.map(|(count, _)| GpuBinding::PerTask(count));
+    let per_task = settings.value("gpus-per-task", values::gpus_by_model).unwrap_or_default();
+    let per_task = match &per_task[..] {
+        [(count, _)] if *count > 0 => Some(GpuBinding::PerTask(*count)),
+        // Which of several models is where differs from node to node: each task sees all of them.
+        _ => None,
+    };
     Ok(per_task.or_else(|| settings.value("ntasks-per-gpu", values::count).map(GpuBinding::Shared)))
 }
 

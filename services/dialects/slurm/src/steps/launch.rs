@@ -6,7 +6,7 @@ use crate::{
     environment::{self, ComponentFacts, GPU_OPTIONS, JobFacts},
     hostlist,
     options::values,
-    request::{Settings, Source},
+    request::{Settings, Source, first_and_more_gpus},
     site_variables,
     size::{MEGABYTE, parse_megabytes},
 };
@@ -190,6 +190,7 @@ impl StepPlan {
             Some(programs) => by_command(&ranks, programs),
             None => vec![StepProgram { ranks: ranks.clone(), argv: planned.part.words.clone() }],
         };
+        let (gpus, more_gpus) = first_and_more_gpus(gpus::wanted(&planned.settings, &places));
         StepGroup {
             component: planned.part.component,
             cpus_per_task: cpus_per_task(&planned.settings).unwrap_or(1),
@@ -202,7 +203,8 @@ impl StepPlan {
                 .chain(gpu_variables(&planned.settings))
                 .chain(site_variables::variables(&planned.settings))
                 .collect(),
-            gpus: gpus::wanted(&planned.settings, &places),
+            gpus,
+            more_gpus,
             gpu_binding: planned.gpu_binding.clone(),
             places,
             binding: binding(&planned.settings),

@@ -10,7 +10,7 @@ use crate::{
     messages::{ExitStatuses, Refusal},
     moment::Now,
     options::{Command, CommandLine, Given, values},
-    request::{self, GpuCounts, Settings, step_parts},
+    request::{self, Settings, StepTasks, step_parts},
     select::SchedulerParameters,
 };
 use muster_schemas::steps::GpuBinding;
@@ -118,13 +118,18 @@ pub fn plan(
     let settings = step_parts(command_line, &parts, environment, now)?;
     let mut warnings = Vec::new();
     let mut sizes = Vec::with_capacity(parts.len());
+    let mut of_nodes = Vec::with_capacity(parts.len());
     for (part, settings) in parts.iter().zip(&settings) {
         let component = &job.components[part.component as usize];
         let (nodes, tasks) = match is_split(part) {
             true => group_size(settings, component)?,
             false => step_size(settings, component)?,
         };
-        let tasks = tasks_of_gpus(settings, number)?.unwrap_or(tasks);
+        let of_gpus = tasks_of_gpus(settings, number)?;
+        let on_nodes =
+            of_gpus.per_node.map(|per_node| per_node.saturating_mul(u32::try_from(nodes).unwrap_or(u32::MAX)));
+        let is_given = settings.of_command_line().is_set("ntasks");
+        let tasks = of_gpus.tasks.or(on_nodes.filter(|_| !is_given)).unwrap_or(tasks);
         let (nodes, warning) = on_fewer_nodes(nodes, tasks);
         // Only an explicit number is worth a warning.
         warnings.extend(warning.filter(|_| settings.is_set("nodes")));
@@ -135,6 +140,7 @@ pub fn plan(
             ));
         }
         sizes.push((nodes, tasks));
+        of_nodes.push(tasks_per_node(settings).or(of_gpus.per_node));
     }
     // No job can have this many, so do not lay them out first.
     if sizes.iter().map(|(_, tasks)| u64::from(*tasks)).sum::<u64>() > MAX_TASKS {
@@ -143,9 +149,10 @@ pub fn plan(
     let nodes = nodes_of(job, &parts, &settings, &sizes, number)?;
     let mut planned = Vec::with_capacity(parts.len());
     let mut layouts = Vec::with_capacity(parts.len());
-    for (((part, settings), nodes), (_, tasks)) in parts.into_iter().zip(settings).zip(nodes).zip(sizes) {
+    let sizes = sizes.into_iter().zip(of_nodes);
+    for (((part, settings), nodes), ((_, tasks), per_node)) in parts.into_iter().zip(settings).zip(nodes).zip(sizes) {
         let cpus = cpus_of(&job.components[part.component as usize], &nodes);
-        let tasks = layout(&settings, &nodes, &cpus, tasks, number)?;
+        let tasks = layout(&settings, &nodes, &cpus, (tasks, per_node), number)?;
         // A node without room for a task is not used.
         let used: Vec<usize> = (0..nodes.len()).filter(|node| !tasks[*node].is_empty()).collect();
         let nodes: Vec<String> = used.iter().map(|node| nodes[*node].clone()).collect();
@@ -205,12 +212,11 @@ fn cpus_of(component: &ComponentFacts, nodes: &[String]) -> Vec<u64> {
 
 /// The tasks of a part that follow from its GPUs, if its options about GPUs agree with each other and with its other options.
 /// What variables say is about the job.
-fn tasks_of_gpus(settings: &Settings, job: u64) -> Result<Option<u32>, PlanError> {
+fn tasks_of_gpus(settings: &Settings, job: u64) -> Result<StepTasks, PlanError> {
     request::check_gpus(settings)?;
     let own = settings.of_command_line();
-    let (nodes, tasks) = (own.value("nodes", values::NodeRange::parse), own.value("ntasks", values::count));
-    let follows = GpuCounts::of(&own).tasks_of_step(nodes, tasks).ok_or(StepError::Gpus { job })?;
-    Ok(follows.filter(|_| tasks.is_none()))
+    let nodes = own.value("nodes", values::NodeRange::parse);
+    Ok(StepTasks::of(&own, nodes).ok_or(StepError::Gpus { job })?)
 }
 
 fn tasks_per_node(settings: &Settings) -> Option<u32> {
@@ -222,16 +228,16 @@ fn fits(per_node: u32, nodes: usize, tasks: u32) -> bool {
     u64::from(per_node) * nodes as u64 >= u64::from(tasks)
 }
 
-/// The tasks on each node of a part.
+/// The tasks on each node of a part, of which each has some number at most.
 fn layout(
     settings: &Settings,
     nodes: &[String],
     cpus: &[u64],
-    tasks: u32,
+    (tasks, per_node): (u32, Option<u32>),
     job: u64,
 ) -> Result<Vec<Vec<u32>>, StepError> {
     let cpus_per_task = settings.value("cpus-per-task", values::count).unwrap_or(1);
-    let most = tasks_per_node(settings).filter(|per_node| fits(*per_node, nodes.len(), tasks)).unwrap_or(u32::MAX);
+    let most = per_node.filter(|per_node| fits(*per_node, nodes.len(), tasks)).unwrap_or(u32::MAX);
     let places = |cpus: u64| u32::try_from(cpus / u64::from(cpus_per_task)).unwrap_or(u32::MAX).min(most);
     let room = |(node, cpus): (&String, &u64)| Room { node: node.clone(), places: places(*cpus) };
     let rooms: Vec<Room> = nodes.iter().zip(cpus).map(room).collect();

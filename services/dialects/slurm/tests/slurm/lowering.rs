@@ -176,20 +176,14 @@ fn options_about_gpus_agree_or_are_refused() {
     ] {
         assert_eq!(rejected(wrong), Rejection::Gres, "{wrong}");
     }
-    for several in [
-        "--gpus=a100:2,v100:1",
-        "--gpus=2,v100:1",
-        "--gres=gpu:a100:1,gpu:v100:1",
-        "--gpus=a100:4 --gpus-per-node=v100:2",
-    ] {
-        assert_eq!(rejected(several), Rejection::GpuTypes, "{several}");
+    for mixed in ["--gpus=2,v100:1", "--gres=gpu:a100:1,gpu:1", "--gpus=a100:1,v100:1 --gpus-per-task=1"] {
+        assert_eq!(rejected(mixed), Rejection::GpuTypes, "{mixed}");
     }
     let lines = Refusal::Rejected(Rejection::GpuTypes).lines(Command::Sbatch);
     assert_eq!(
         lines,
         [
-            "sbatch: error: a component has GPUs of one type: ask for one type, for GPUs of any type, or for a component for each type",
-            "sbatch: error: Batch job submission failed: Invalid generic resource (gres) specification",
+            "sbatch: error: Batch job submission failed: Invalid GRES specification (with and without type identification)",
         ]
     );
     for (line, what) in [
@@ -201,6 +195,31 @@ fn options_about_gpus_agree_or_are_refused() {
             format!("sbatch: fatal: {what} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU");
         assert_eq!(refusal(line).lines(Command::Sbatch), [told], "{line}");
     }
+}
+
+/// GPUs of several types in one component: each type has a number of its own, and what follows for nodes and tasks agrees.
+#[test]
+fn a_component_asks_for_gpus_of_several_types() {
+    let of = |line: &str| {
+        let job = submit(line);
+        let request = request(&job, 0).clone();
+        let all: Vec<(String, u32, Per)> =
+            request.all_gpus().map(|gpus| (gpus.model.clone().unwrap(), gpus.count, gpus.per)).collect();
+        (all, request.tasks)
+    };
+    let typed =
+        |counts: [(&str, u32, Per); 2]| counts.map(|(model, count, per)| (model.to_owned(), count, per)).to_vec();
+    let on_each = typed([("a100", 1, Per::Node), ("v100", 2, Per::Node)]);
+    assert_eq!(of("--gres=gpu:a100:1,gpu:v100:2").0, on_each);
+    assert_eq!(of("--gpus-per-node=v100:2,a100:1").0, on_each);
+    assert_eq!(of("--gpus=a100:1,v100:1").0, typed([("a100", 1, Per::Request), ("v100", 1, Per::Request)]));
+    assert_eq!(
+        of("--gpus=a100:4 --gpus-per-node=v100:2").0,
+        typed([("a100", 4, Per::Request), ("v100", 2, Per::Node)])
+    );
+    let agreed = of("--gpus=a100:4,v100:8 --gpus-per-task=a100:1,v100:2");
+    assert_eq!(agreed, (typed([("a100", 1, Per::Task), ("v100", 2, Per::Task)]), Some(4)));
+    assert_eq!(rejected("--gpus=a100:4,v100:4 --gpus-per-task=a100:1,v100:2"), Rejection::Gres, "four tasks, or two");
 }
 
 #[test]

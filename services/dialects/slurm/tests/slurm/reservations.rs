@@ -95,8 +95,8 @@ fn what_a_new_reservation_lacks_is_told() {
             "Error creating the reservation: Invalid partition name specified",
         ),
         (
-            "starttime=now duration=1 nodes=nid1 users=root flags=magnetic",
-            "scontrol: error: muster has no reservations with the flag magnetic.  No reservation created.",
+            "starttime=now duration=1 nodes=nid1 users=root flags=replace",
+            "scontrol: error: muster has no reservations with the flag replace.  No reservation created.",
         ),
     ] {
         let failure = made(&format!("reservation {text}")).expect_err(text);
@@ -149,7 +149,7 @@ fn flags_of_reservations_are_kept_or_refused() {
     let spec = made("nodes=nid1 flags=maint,ignore_jobs,daily").expect("made");
     assert_eq!((shown(&spec).as_str(), spec.repeats_after_seconds), ("MAINT,IGNORE_JOBS,DAILY,SPEC_NODES", 86_400));
     assert_eq!(shown(&made("nodes=nid1").expect("made")), "SPEC_NODES");
-    assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC_ALLOC");
+    assert_eq!(shown(&made("nodecnt=1 flags=any_nodes,static_alloc").expect("made")), "ANY_NODES,STATIC");
     assert_eq!(shown(&made("nodes=ALL partition=p2 flags=part_nodes").expect("made")), "SPEC_NODES,PART_NODES");
     let over = made("nodes=nid1 flags=overlap").expect("made");
     assert_eq!((shown(&over).as_str(), over.overlaps, spec.overlaps), ("OVERLAP,SPEC_NODES", true, true));
@@ -164,6 +164,12 @@ fn flags_of_reservations_are_kept_or_refused() {
     };
     assert_eq!(idle("purge_comp"), ("SPEC_NODES,PURGE_COMP=00:05:00".to_owned(), 300));
     assert_eq!(idle("maint,purge_comp=1:30"), ("MAINT,SPEC_NODES,PURGE_COMP=00:01:30".to_owned(), 90));
+    let open = made("nodes=nid1 flags=magnetic,flex").expect("made");
+    assert_eq!((shown(&open).as_str(), open.attracts, open.is_flexible), ("FLEX,SPEC_NODES,MAGNETIC", true, true));
+    assert!(made("nodes=nid1 flags=promiscuous").expect("made").attracts);
+    let shut = update(&split("reservationname=r1 flags-=magnetic,flex")).expect("an update");
+    let shut = with_known(|known| changed(&shut, &open, known)).expect("changed");
+    assert_eq!((shut.attracts, shut.is_flexible), (false, false));
     let after = |text: &str| {
         let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
         with_known(|known| changed(&update, &spec, known))
@@ -178,7 +184,7 @@ fn flags_of_reservations_are_kept_or_refused() {
     let changed = with_known(|known| changed(&update, &own, known)).expect("changed");
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
     for (more, text) in [
-        ("nodes=nid1 flags=flex", "the flag flex"),
+        ("nodes=nid1 flags=time_float", "the flag time_float"),
         ("nodes=nid1 flags=purge_comp=soon", "the flag purge_comp=soon"),
         ("nodes=nid1 flags=daily=5:00", "the flag daily=5:00"),
         ("nodes=nid1 flags=hourly,daily", "Only one"),

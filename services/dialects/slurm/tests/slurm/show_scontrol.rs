@@ -135,9 +135,9 @@ fn gpus_are_shown_as_they_were_asked_for() {
         "slurm.0.gpu-bind": "closest", "slurm.0.gpu-freq": "low", "slurm.0.cpus-per-gpu": "3", "slurm.0.mem-per-gpu": "1G"
     } });
     let shown = scontrol::job(&detailed(view(json!({})), spec, json!([])).remove(0), Lines::One, &clock());
-    let end = "CpusPerTres=gres:gpu:3 MemPerTres=gres:gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
-               TresPerJob=gres:gpu:a100:4 TresPerTask=gres:gpu:1";
-    assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
+    let end = "CpusPerTres=gres/gpu:3 MemPerTres=gres/gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
+               TresPerJob=gres/gpu:a100:4 TresPerTask=gres/gpu:1";
+    assert!(shown.contains(" TresPerNode=gres/gpu:1,gres/gpu:2 ") && shown.contains(end), "{shown}");
 }
 
 /// SL-C-34: the group is the one that the job was submitted with, which need not be the owner's first.
@@ -307,7 +307,7 @@ fn what_is_no_job_is_shown_as_data_too() {
         "most_asked": { "nodes": 4 }, "makes_way": { "by": "cancel", "grace_seconds": 9 } }, "default": false,
         "queued": 0, "held": 0, "running": 0 });
     let partition = Partition::of(&serde_json::from_value::<QueueView>(queue).expect("a queue"));
-    let data = scontrol::partition_data(&partition, Some("long"), &nodes);
+    let data = muster_slurm::show::sinfo::partition_data(&partition, Some("long"), &nodes);
     assert_eq!((&data["name"], &data["nodes"]["configured"]), (&json!("p2"), &json!("nid00001")));
     assert_eq!(data["maximums"]["time"], json!({ "set": true, "infinite": false, "number": 60 }));
     assert_eq!(data["maximums"]["nodes"]["number"], json!(4));

@@ -194,6 +194,66 @@ fn json_tells_nodes_with_their_partitions() {
     assert_eq!((&object["nodes"][0]["cpus"], &object["nodes"][0]["alloc_cpus"]), (&json!(4), &json!(2)));
 }
 
+/// SL-A-11, SL-C-28: the overview as data has the fields and types of Slurm's, an element for each line.
+#[test]
+fn the_overview_as_data_has_the_shape_of_slurms() {
+    let command = ["sinfo", "--json"].map(str::to_owned);
+    let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "24.05.1" };
+    let told = |arrangement: Arrangement| {
+        let overview = Overview { arrangement, ..Overview::default() };
+        sinfo::data(&partitions(), &nodes(), &overview, &asker, &clock()).expect("known columns")
+    };
+    let document = told(Arrangement::Nodes);
+    let mut keys: Vec<&str> = document.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["errors", "meta", "sinfo", "warnings"]);
+    let lines = document["sinfo"].as_array().expect("a list");
+    assert!(lines.iter().all(|line| line["nodes"]["nodes"].as_array().is_some_and(|names| names.len() == 1)));
+    assert_eq!(
+        lines.len(),
+        list(&Overview { arrangement: Arrangement::Nodes, no_header: true, ..Overview::default() }).lines().count()
+    );
+    let first = &lines[0];
+    for number in [
+        "/port",
+        "/nodes/allocated",
+        "/nodes/idle",
+        "/nodes/other",
+        "/nodes/total",
+        "/cpus/allocated",
+        "/cpus/idle",
+        "/cpus/other",
+        "/cpus/total",
+        "/cpus/minimum",
+        "/cpus/maximum",
+        "/cpus/load/minimum",
+        "/sockets/maximum",
+        "/cores/minimum",
+        "/threads/minimum",
+        "/disk/minimum",
+        "/memory/minimum",
+        "/memory/maximum",
+        "/memory/allocated",
+        "/memory/free/minimum/number",
+        "/weight/minimum",
+        "/partition/nodes/total",
+        "/partition/maximums/time/number",
+    ] {
+        assert!(first.pointer(number).is_some_and(serde_json::Value::is_number), "{number}: {first}");
+    }
+    for text in ["/features/total", "/features/active", "/gres/total", "/gres/used", "/cluster", "/partition/name"] {
+        assert!(first.pointer(text).is_some_and(serde_json::Value::is_string), "{text}: {first}");
+    }
+    assert!(first["node"]["state"].as_array().is_some_and(|words| words.iter().all(serde_json::Value::is_string)));
+    let all: u64 = told(Arrangement::Summary)["sinfo"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line["nodes"]["total"].as_u64())
+        .sum();
+    assert!(all >= nodes().len() as u64);
+}
+
 /// SL-C-29: cores that jobs still have on a node out of service are not counted twice.
 #[test]
 fn cores_are_with_jobs_free_or_of_no_use() {

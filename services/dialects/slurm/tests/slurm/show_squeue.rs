@@ -420,6 +420,43 @@ fn json_lists_the_same_jobs() {
     assert_eq!(object["jobs"][2]["nodes"], "nid00021");
 }
 
+/// SL-A-11, SL-C-27: the fields that programs read have the names and types of Slurm's `data_parser` since 23.11.
+#[test]
+fn jobs_as_data_have_the_shape_of_slurms() {
+    let command = ["squeue", "--json"].map(str::to_owned);
+    let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "24.05.1" };
+    let object = squeue::document(&job_93(), &asker, ago(0));
+    let job = &object["jobs"][0];
+    let texts = "account admin_comment array_task_string batch_host cluster command comment container \
+        current_working_directory dependency excluded_nodes extra features group_name het_job_id_set licenses name network nodes \
+        partition qos required_nodes resv_name scheduled_nodes standard_error standard_input standard_output state_description \
+        state_reason tres_alloc_str tres_bind tres_freq tres_per_job tres_per_node tres_per_socket tres_per_task tres_req_str \
+        user_name wckey";
+    for name in texts.split_whitespace() {
+        assert!(job[name].is_string(), "{name}: {}", job[name]);
+    }
+    let numbers = "accrue_time array_job_id array_max_tasks array_task_id cpus cpus_per_task deadline eligible_time end_time \
+        het_job_id het_job_offset max_nodes memory_per_cpu memory_per_node minimum_cpus_per_node minimum_tmp_disk_per_node \
+        node_count priority start_time submit_time suspend_time tasks tasks_per_node time_limit time_minimum";
+    for name in numbers.split_whitespace() {
+        let parts = (job[name]["set"].is_boolean(), job[name]["infinite"].is_boolean(), job[name]["number"].is_u64());
+        assert_eq!(parts, (true, true, true), "{name}: {}", job[name]);
+    }
+    for name in ["job_id", "user_id", "group_id", "restart_cnt", "nice"] {
+        assert!(job[name].is_i64() || job[name].is_u64(), "{name}: {}", job[name]);
+    }
+    for name in ["job_state", "flags", "shared", "gres_detail"] {
+        assert!(job[name].is_array(), "{name}: {}", job[name]);
+    }
+    for name in ["batch_flag", "contiguous", "hold", "reboot", "requeue"] {
+        assert!(job[name].is_boolean(), "{name}: {}", job[name]);
+    }
+    assert!(job["exit_code"]["return_code"]["number"].is_u64() && job["exit_code"]["status"].is_array());
+    assert!(job["job_resources"]["nodes"]["allocation"].is_array() && job["job_resources"]["cpus"].is_u64());
+    let version = &object["meta"]["slurm"]["version"];
+    assert_eq!((&version["major"], &version["micro"]), (&json!("24"), &json!("1")));
+}
+
 proptest! {
     /// SL-C-25
     #[test]

@@ -359,6 +359,24 @@ fn gpus_of(line: &str, variables: &[(&'static str, &str)]) -> (Option<Gpus>, Opt
     (spec.groups[0].gpus.clone(), spec.groups[0].gpu_binding.clone())
 }
 
+/// A step has GPUs of several types beside each other; its tasks see all of them.
+#[test]
+fn a_step_asks_for_gpus_of_several_types() {
+    let of = |line: &str| {
+        let job = job(vec![component(1, 1, &[4, 4])]);
+        let step = planned(&job, line).unwrap();
+        let spec = step.spec(&job, &Launcher::default(), &Streams::default(), None);
+        let group = &spec.groups[0];
+        let all = group.gpus.iter().chain(&group.more_gpus).map(|gpus| (gpus.count, gpus.per, gpus.model.clone()));
+        (all.collect::<Vec<_>>(), group.gpu_binding.clone())
+    };
+    let typed =
+        |per, counts: [(u32, &str); 2]| counts.map(|(count, model)| (count, per, Some(model.to_owned()))).to_vec();
+    assert_eq!(of("--gres=gpu:a100:1,gpu:v100:2 a"), (typed(Per::Node, [(1, "a100"), (2, "v100")]), None));
+    assert_eq!(of("--gpus=v100:2,a100:1 a").0, typed(Per::Request, [(2, "v100"), (1, "a100")]));
+    assert_eq!(of("-n2 --gpus-per-task=a100:1,v100:1 a"), (typed(Per::Task, [(1, "a100"), (1, "v100")]), None));
+}
+
 #[test]
 fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     let some = |count, per, model: Option<&str>| Some(Gpus { count, per, model: model.map(str::to_owned) });
@@ -385,11 +403,23 @@ fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     for line in ["--gpus=3 --gpus-per-task=2 a", "-n3 --gpus=4 --gpus-per-task=2 a", "--gpus=2 --gpus-per-node=4 a"] {
         assert_eq!(told(line), [wrong], "{line}");
     }
-    assert_eq!(told("--gpus=a100:1,v100:1 a").len(), 2);
+    assert_eq!(
+        told("--gpus=a100:1,1 a"),
+        [
+            "srun: error: Unable to allocate resources: Invalid GRES specification (with and without type identification)"
+        ]
+    );
     assert_eq!(
         told("--ntasks-per-gpu=2 --gpus-per-task=1 a"),
         ["srun: fatal: --gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"]
     );
+    let job_of_two = job(vec![component(1, 1, &[8, 8])]);
+    let on_two = planned(&job_of_two, "--gpus-per-node=2 --gpus-per-task=1 a").unwrap();
+    let per_node = |plan: &StepPlan| plan.parts[0].nodes.len() * 10 + plan.world.tasks.len();
+    assert_eq!(per_node(&on_two), 24, "two tasks on each of two nodes, although the first has room for all");
+    let one = planned(&job_of_two, "-n2 --gpus-per-node=1 --gpus-per-task=1 a").unwrap();
+    assert_eq!(per_node(&one), 22, "one task on each node");
+    assert!(planned(&job_of_two, "--ntasks-per-node=3 --gpus-per-node=2 --gpus-per-task=1 a").is_err());
     let four = planned(&job(vec![component(1, 1, &[4])]), "--gpus=4 --gpus-per-task=1 a").unwrap();
     assert_eq!(four.world.tasks.len(), 4, "as many tasks as the GPUs say");
     assert_eq!(

@@ -15,7 +15,9 @@ impl State {
             let before = JobKeys::of(job);
             let load_before = Submitted::load(&self.accounts, job);
             let name = job.name.clone();
+            let reserved_before = job.reservations_wanted();
             change(job);
+            let reserved = job.reservations_wanted();
             let after = JobKeys::of(job);
             if before.is_singleton && !after.is_singleton {
                 job.count_singletons_ahead(self.index.namesakes_ahead(&job.owner.user, &name, id.whole()));
@@ -32,6 +34,9 @@ impl State {
             if is_staging_changed {
                 self.refresh_staging(id);
             }
+            if reserved_before != reserved {
+                self.reservations_named(id, &reserved_before, &reserved);
+            }
             for (owner, name) in namesakes.into_iter().flatten().flatten() {
                 self.refresh_namesakes(&owner.user, &name);
             }
@@ -46,7 +51,9 @@ impl State {
         }
         let id = job.id;
         let is_staged = job.staging.is_some();
+        let reserved = job.reservations_wanted();
         self.jobs.insert(id, Box::new(job));
+        self.reservations_named(id, &[], &reserved);
         if is_staged {
             self.refresh_staging(id);
         }
@@ -57,6 +64,7 @@ impl State {
         let Some(job) = self.jobs.remove(&id) else { return };
         self.forget_comment(id);
         self.index.remove_job(&job);
+        self.reservations_named(id, &job.reservations_wanted(), &[]);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.subtract(&self.accounts, &load);
         }

@@ -88,7 +88,7 @@ pub(crate) fn require_asked(
     if may_exceed || least_asked.is_empty() && most_asked.is_empty() {
         return Ok(());
     }
-    for way in alternatives {
+    for way in &*requests::bounded(alternatives, &queue.spec) {
         for (what, asked) in requests::asked(way, state.settings()) {
             let least = least_asked.get(what).filter(|least| asked < **least);
             let most = most_asked.get(what).filter(|most| asked > **most);

@@ -2,7 +2,7 @@
 
 use crate::{
     accounts,
-    decide::{Access, Decision, conflict, invalid},
+    decide::{Access, Decision, conflict, invalid, not_found},
     jobs,
     nodes::{self, Node, state::gpu_count},
     power, quotas, staging,
@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_schemas::{
     NodeId,
-    cluster::{ASKED, ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, Route},
+    cluster::{ASKED, ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, Removed, Route},
     command::Refusal,
     event::Event,
     resources::{IndexSet, NodeSpec},
@@ -29,6 +29,7 @@ const MAX_FIRST_JOB_NUMBER: u64 = 1 << 40;
 pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: bool) -> Result<Decision, Refusal> {
     access.require_administrator("change the configuration")?;
     let state = access.state;
+    require_known(state, &change.removed)?;
     let config = if keep_unnamed {
         change.onto(state.configuration())
     } else {
@@ -53,6 +54,16 @@ pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: b
     remove_nodes(state, &config, &mut events)?;
     remove_queues(state, &config, &mut events)?;
     Ok(Decision::done(events))
+}
+
+/// Whether everything that is to be removed exists: else somebody else removed it, or its name is wrong.
+fn require_known(state: &State, removed: &Removed) -> Result<(), Refusal> {
+    let unknown = |kind: &str, name: &String| not_found(format!("{kind} `{}` does not exist", validate::shown(name)));
+    let queue = removed.queues.iter().find(|name| state.queue(name).is_none());
+    let node = removed.nodes.iter().find(|name| state.node_by_name(name).is_none());
+    let licence = removed.licences.iter().find(|name| state.licence(name).is_none());
+    let first = queue.map(|name| unknown("queue", name)).or_else(|| node.map(|name| unknown("node", name)));
+    first.or_else(|| licence.map(|name| unknown("licence", name))).map_or(Ok(()), Err)
 }
 
 /// Quotas have their own file: a configuration that does not name them leaves them as they are.

@@ -25,16 +25,18 @@ pub(crate) fn deal(state: &State, run: &Run, spec: &StepSpec, shares: &mut [Step
     for group in &spec.groups {
         let (of_group, others) = rest.split_at_mut(group.places.len());
         rest = others;
-        let Some(wanted) = &group.gpus else { continue };
-        let choices: Vec<Choice> = of_group.iter().map(|share| choice(state, run, spec, share, wanted)).collect();
-        let counts = match wanted.per {
-            Per::Request => over_places(run, group, wanted, &choices)?,
-            _ => of_group.iter().map(|share| on_node(wanted, share)).collect(),
-        };
-        for ((share, choice), count) in of_group.iter_mut().zip(choices).zip(counts) {
-            let whose =
-                || format!("on node {}, component {} of job {}", state.node_name(share.node), share.component, run.job);
-            share.gpus = Some(taken(&choice, count, wanted, &whose)?);
+        for wanted in group.gpus.iter().chain(&group.more_gpus) {
+            let choices: Vec<Choice> = of_group.iter().map(|share| choice(state, run, spec, share, wanted)).collect();
+            let counts = match wanted.per {
+                Per::Request => over_places(run, group, wanted, &choices)?,
+                _ => of_group.iter().map(|share| on_node(wanted, share)).collect(),
+            };
+            for ((share, choice), count) in of_group.iter_mut().zip(choices).zip(counts) {
+                let node = state.node_name(share.node);
+                let whose = || format!("on node {node}, component {} of job {}", share.component, run.job);
+                let taken = taken(&choice, count, wanted, &whose)?;
+                share.gpus = Some(share.gpus.take().map_or(taken.clone(), |gpus| gpus.union(&taken)));
+            }
         }
     }
     Ok(())

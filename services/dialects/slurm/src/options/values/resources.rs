@@ -5,20 +5,17 @@ use std::collections::BTreeMap;
 
 /// GPUs, `[TYPE:]N[,...]`: the number, and the model if there is only one.
 pub fn gpus(text: &str) -> Option<(u32, Option<String>)> {
-    let (total, models) = parts(text)?;
-    let [model] = models[..] else { return Some((total, None)) };
-    Some((total, model.map(str::to_owned)))
+    let parts = gpus_by_model(text)?;
+    let total = parts.iter().try_fold(0_u32, |sum, (count, _)| sum.checked_add(*count))?;
+    match &parts[..] {
+        [(_, model)] => Some((total, model.clone())),
+        _ => Some((total, None)),
+    }
 }
 
-/// Whether a number of GPUs is one of several models, or of one and of any.
-pub fn names_several_models(text: &str) -> bool {
-    parts(text).is_some_and(|(_, models)| models.len() > 1)
-}
-
-/// The sum of a number of GPUs, and its models, each once.
-fn parts(text: &str) -> Option<(u32, Vec<Option<&str>>)> {
-    let mut total: u32 = 0;
-    let mut models = Vec::new();
+/// GPUs, `[TYPE:]N[,...]`, those of each model apart, and of no model in particular.
+pub fn gpus_by_model(text: &str) -> Option<Vec<(u32, Option<String>)>> {
+    let mut parts: Vec<(u32, Option<String>)> = Vec::new();
     for part in text.split(',') {
         let (model, amount) = match part.rsplit_once(':') {
             Some((model, amount)) => (Some(model), number(amount)?),
@@ -27,12 +24,12 @@ fn parts(text: &str) -> Option<(u32, Vec<Option<&str>>)> {
         if model.is_some_and(|model| model.is_empty() || !model.bytes().all(is_name_byte)) {
             return None;
         }
-        total = total.checked_add(amount)?;
-        if !models.contains(&model) {
-            models.push(model);
+        match parts.iter_mut().find(|(_, known)| known.as_deref() == model) {
+            Some((count, _)) => *count = count.checked_add(amount)?,
+            None => parts.push((amount, model.map(str::to_owned))),
         }
     }
-    Some((total, models))
+    Some(parts)
 }
 
 /// One generic resource of `--gres`.

@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_schemas::{
     job::{Component, Dependency, DependencyKind, JobSpec, Program},
-    resources::{Alternative, Count, Level, NodeFilter, Per, PropertyValue, Relation, Request, Sharing},
+    resources::{Alternative, Count, Gpus, Level, NodeFilter, Per, PropertyValue, Relation, Request, Sharing},
     views::{DependencyWord, JobDetail},
 };
 
@@ -29,7 +29,8 @@ impl OfTres {
             _ => None,
         }
         .unwrap_or_else(|| value.to_owned());
-        format!("{}{value}", self.prefix)
+        let parts: Vec<String> = value.split(',').map(|part| format!("{}{part}", self.prefix)).collect();
+        parts.join(",")
     }
 }
 
@@ -39,17 +40,32 @@ const fn of_tres(key: &'static str, option: &'static str, prefix: &'static str) 
 
 /// In the order of the output.
 const OF_TRES: [OfTres; 8] = [
-    of_tres("CpusPerTres", "cpus-per-gpu", "gres:gpu:"),
-    of_tres("MemPerTres", "mem-per-gpu", "gres:gpu:"),
+    of_tres("CpusPerTres", "cpus-per-gpu", "gres/gpu:"),
+    of_tres("MemPerTres", "mem-per-gpu", "gres/gpu:"),
     of_tres("TresBind", "gpu-bind", "gpu:"),
     of_tres("TresFreq", "gpu-freq", "gpu:"),
-    of_tres("TresPerJob", "gpus", "gres:gpu:"),
-    of_tres("TresPerNode", "gpus-per-node", "gres:gpu:"),
-    of_tres("TresPerSocket", "gpus-per-socket", "gres:gpu:"),
-    of_tres("TresPerTask", "gpus-per-task", "gres:gpu:"),
+    of_tres("TresPerJob", "gpus", "gres/gpu:"),
+    of_tres("TresPerNode", "gpus-per-node", "gres/gpu:"),
+    of_tres("TresPerSocket", "gpus-per-socket", "gres/gpu:"),
+    of_tres("TresPerTask", "gpus-per-task", "gres/gpu:"),
 ];
 
+/// A list of `--gres` in the form in which it is shown: `gres/gpu:2,gres/gpu:a100:1`.
+fn of_gres(list: &str) -> String {
+    let plain =
+        |part: &str| part.strip_prefix("gres/").or_else(|| part.strip_prefix("gres:")).unwrap_or(part).to_owned();
+    let parts: Vec<String> = list.split(',').map(|part| format!("gres/{}", plain(part))).collect();
+    parts.join(",")
+}
+
 impl RequestRecord {
+    /// The resources that it asks for on each node, by `--gres` and `--gpus-per-node`; `None` without any.
+    pub fn tres_per_node(&self) -> Option<String> {
+        let gpus = self.tres.iter().filter(|(key, _)| *key == "TresPerNode").map(|(_, text)| text.clone());
+        let parts: Vec<String> = self.gres.as_deref().map(of_gres).into_iter().chain(gpus).collect();
+        (!parts.is_empty()).then(|| parts.join(","))
+    }
+
     /// Shown if the request was not fetched.
     pub(super) const NONE: Self = Self {
         min_nodes: 1,
@@ -205,7 +221,7 @@ impl Asked {
         }
         let tasks = request.tasks.unwrap_or(nodes);
         let cpus = cores.max(u64::from(tasks) * u64::from(request.cpus_per_task));
-        let gpus = request.gpus.as_ref().map_or(0, |gpus| {
+        let of_model = |gpus: &Gpus| {
             let units = match gpus.per {
                 Per::Node => u64::from(nodes),
                 Per::Task => u64::from(tasks),
@@ -213,7 +229,8 @@ impl Asked {
                 Per::Gpu | Per::Request => 1,
             };
             units.saturating_mul(gpus.count.into())
-        });
+        };
+        let gpus = request.all_gpus().map(of_model).fold(0, u64::saturating_add);
         Self {
             nodes: self.nodes.saturating_add(nodes),
             max_nodes: self.max_nodes.saturating_add(if max_nodes > nodes { max_nodes } else { 0 }),

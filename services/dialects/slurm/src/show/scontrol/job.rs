@@ -167,10 +167,8 @@ fn size(record: &mut Record, job: &JobRecord, is_detailed: bool) {
         megabytes => record.pair("MinTmpDiskNode", size::show_megabytes(megabytes)),
     };
     record.line().pair("Features", or_null(request.features.as_deref())).pair("DelayBoot", "00:00:00");
-    let gpus = request.tres.iter().filter(|(key, _)| *key == "TresPerNode").map(|(_, text)| text.clone());
-    let on_each: Vec<String> = request.gres.iter().map(|gres| format!("gres:{gres}")).chain(gpus).collect();
-    if !on_each.is_empty() {
-        record.line().pair("TresPerNode", on_each.join(","));
+    if let Some(on_each) = request.tres_per_node() {
+        record.line().pair("TresPerNode", on_each);
     }
     record
         .line()

@@ -6,8 +6,7 @@ use crate::{
     queries::reservation_flags::Flags,
     show::Clock,
     show::{
-        data::{limit, moment, number, partition_state},
-        sinfo::{NodeRecord, Partition},
+        data::{limit, moment, number},
         step::StepRecord,
         tres,
     },
@@ -15,57 +14,14 @@ use crate::{
 use muster_schemas::views::{LicenceView, ReservationView};
 use serde_json::{Value, json};
 
-/// A partition with this QOS; `nodes` are those of the cluster.
-pub fn partition_data<'a>(
-    partition: &Partition,
-    class: Option<&str>,
-    nodes: impl IntoIterator<Item = &'a NodeRecord>,
-) -> Value {
-    let spec = &partition.spec;
-    let own: Vec<&NodeRecord> = nodes.into_iter().filter(|node| partition.has(node)).collect();
-    let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
-    let cpus: u64 = own.iter().map(|node| u64::from(node.cpus)).sum();
-    let (megabytes, gpus) = (own.iter().map(|node| node.megabytes).sum(), own.iter().map(|node| node.gpus).sum());
-    let minutes = |seconds: Option<u64>| seconds.map(|seconds| seconds.div_ceil(60));
-    let [least_nodes, most_nodes] = partition.nodes_asked();
-    let configured =
-        format!("{},node={},billing={cpus}{}", tres::of_node(cpus, megabytes), own.len(), tres::gpus(gpus));
-    json!({
-        "name": partition.name,
-        "nodes": { "allowed_allocation": "", "configured": hostlist::compress_sorted(&names), "total": own.len() },
-        "accounts": { "allowed": "", "deny": "" },
-        "groups": { "allowed": "" },
-        "qos": { "allowed": "", "deny": "", "assigned": class.unwrap_or_default() },
-        "alternate": "",
-        "tres": { "billing_weights": "", "configured": configured },
-        "cluster": "",
-        "cpus": { "task_binding": 0, "total": cpus },
-        "defaults": { "memory_per_cpu": 0, "time": number(minutes(spec.default_walltime_seconds)), "job": "" },
-        "grace_time": spec.makes_way.map_or(0, |way| way.grace_seconds),
-        "maximums": {
-            "cpus_per_node": limit(None),
-            "cpus_per_socket": limit(None),
-            "memory_per_cpu": 0,
-            "nodes": limit(most_nodes),
-            "shares": 1,
-            "oversubscribe": { "jobs": 1, "flags": [] },
-            "time": limit(minutes(spec.max_walltime_seconds)),
-            "over_time_limit": number(None),
-        },
-        "minimums": { "nodes": least_nodes.unwrap_or(0) },
-        "node_sets": "",
-        "priority": { "job_factor": 1, "tier": spec.priority },
-        "timeouts": { "resume": number(None), "suspend": number(None) },
-        "partition": { "state": [partition_state(partition.available())] },
-        "suspend_time": number(None),
-    })
-}
-
 /// A reservation of nodes with this many cores.
 pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
     let spec = &view.spec;
     let flags = Flags::of(spec).shown();
-    let flags: Vec<&str> = flags.split(',').filter(|flag| !flag.is_empty()).collect();
+    // The time of one of them has a field of its own.
+    let names = flags.split(',').filter(|flag| !flag.is_empty());
+    let flags: Vec<&str> = names.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name)).collect();
+    let idle_seconds = Some(spec.ends_after_idle_seconds).filter(|seconds| *seconds > 0);
     json!({
         "accounts": spec.accounts.join(","),
         "burst_buffer": "",
@@ -81,7 +37,7 @@ pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
         "node_count": view.nodes.len(),
         "node_list": hostlist::compress_sorted(&view.nodes),
         "partition": "",
-        "purge_completed": { "time": number(None) },
+        "purge_completed": { "time": number(idle_seconds) },
         "start_time": moment(Some(spec.start)),
         "tres": format!("cpu={cores}"),
         "users": spec.users.join(","),

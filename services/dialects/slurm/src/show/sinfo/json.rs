@@ -1,15 +1,19 @@
-//! `sinfo --json`.
+//! Nodes, partitions and the overview of `sinfo` as data (SL-C-28).
 
-use super::{NodeRecord, Partition};
-use crate::show::{
-    data::{Asker, moment},
-    tres,
+use super::{Group, NodeRecord, Partition};
+use crate::{
+    hostlist,
+    show::{
+        data::{Asker, limit, moment, number, partition_state},
+        tres,
+    },
+    words::NodeState,
 };
 use muster_schemas::time::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The document of nodes with their partitions.
+/// The document of nodes with their partitions, as `scontrol show nodes --json` prints it.
 pub fn document(partitions: &[Arc<Partition>], nodes: &[Arc<NodeRecord>], asker: &Asker<'_>, now: Timestamp) -> Value {
     let nodes: Vec<Value> = nodes.iter().map(|node| of_node(node, partitions)).collect();
     asker.document("nodes", nodes, &[("last_update", moment(Some(now)))])
@@ -18,7 +22,6 @@ pub fn document(partitions: &[Arc<Partition>], nodes: &[Arc<NodeRecord>], asker:
 fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
     let serving = partitions.iter().filter(|partition| partition.has(node));
     let names: Vec<&str> = serving.map(|partition| partition.name.as_str()).collect();
-    let flags = node.state.flags();
     let features: Vec<&str> = node.features.split(',').filter(|name| !name.is_empty()).collect();
     json!({
         "name": node.name,
@@ -27,7 +30,7 @@ fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
         "comment": "",
         "extra": "",
         "hostname": node.name,
-        "state": flags.trim_end_matches('*').split('+').collect::<Vec<_>>(),
+        "state": states(node.state),
         "responding": !node.state.is_silent,
         "partitions": names,
         "cpus": node.cpus,
@@ -55,5 +58,117 @@ fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
         "reason": node.reason.as_deref().unwrap_or_default(),
         "reason_changed_at": moment(node.reason_time),
         "reason_set_by_user": node.reason_user.as_deref().unwrap_or_default(),
+    })
+}
+
+/// The words of a state, each by itself.
+fn states(state: NodeState) -> Vec<String> {
+    let flags = state.flags();
+    let words = flags.trim_end_matches('*').split('+').filter(|word| !word.is_empty()).map(str::to_owned);
+    words.chain(state.is_silent.then(|| "NOT_RESPONDING".to_owned())).collect()
+}
+
+/// A line of the overview; `nodes` are those of the cluster.
+pub(super) fn group<'a>(group: &Group, nodes: impl IntoIterator<Item = &'a NodeRecord>, cluster: &str) -> Value {
+    let own = &group.nodes;
+    let first = own.first().map(|node| &**node);
+    let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
+    let range = |of: &dyn Fn(&NodeRecord) -> u64| {
+        let all = || own.iter().map(|node| of(node));
+        json!({ "minimum": all().min().unwrap_or(0), "maximum": all().max().unwrap_or(0) })
+    };
+    let states = group.state().map(states).unwrap_or_default();
+    let [busy, idle, other, total] = group.node_counts();
+    let cpu_counts: Vec<[u64; 4]> = own.iter().map(|node| node.cpu_counts()).collect();
+    let cpus = |at: usize| cpu_counts.iter().map(|counts| counts[at]).sum::<u64>();
+    let of_cpus = range(&|node| node.cpus.into());
+    let memory = range(&|node| node.megabytes);
+    let free = |of: &dyn Fn(std::vec::IntoIter<u64>) -> Option<u64>| {
+        let all: Vec<u64> = own.iter().map(|node| node.megabytes.saturating_sub(node.megabytes_used)).collect();
+        number(of(all.into_iter()))
+    };
+    json!({
+        "port": 0,
+        "node": { "state": states },
+        "nodes": {
+            "allocated": busy, "idle": idle, "other": other, "total": total,
+            "hostnames": names, "addresses": names, "nodes": names,
+        },
+        "cpus": {
+            "allocated": cpus(0), "idle": cpus(1), "other": cpus(2), "total": cpus(3),
+            "minimum": of_cpus["minimum"], "maximum": of_cpus["maximum"],
+            "load": range(&|node| node.load_millionths.map_or(0, |load| load / 10_000)),
+            "per_node": { "max": limit(None) },
+        },
+        "sockets": range(&|node| node.sockets.into()),
+        "cores": range(&|node| node.cores_per_socket().into()),
+        "threads": { "minimum": 1, "maximum": 1 },
+        "disk": range(&|node| node.tmp_disk_megabytes),
+        "memory": {
+            "minimum": memory["minimum"], "maximum": memory["maximum"],
+            "free": { "minimum": free(&|all| all.min()), "maximum": free(&|all| all.max()) },
+            "allocated": own.iter().map(|node| node.megabytes_used).sum::<u64>(),
+        },
+        "weight": range(&|node| node.weight),
+        "features": {
+            "total": first.map_or("", |node| &node.features), "active": first.map_or("", |node| &node.features),
+        },
+        "gres": { "total": first.map_or("", |node| &node.gres), "used": first.map_or("", |node| &node.gres_used) },
+        "cluster": cluster,
+        "comment": "",
+        "extra": "",
+        "reason": {
+            "description": first.and_then(|node| node.reason.as_deref()).unwrap_or_default(),
+            "user": first.and_then(|node| node.reason_user.as_deref()).unwrap_or_default(),
+            "time": moment(first.and_then(|node| node.reason_time)),
+        },
+        "reservation": "",
+        "partition": partition_data(&group.partition, None, nodes),
+    })
+}
+
+/// A partition with this QOS; `nodes` are those of the cluster.
+pub fn partition_data<'a>(
+    partition: &Partition,
+    class: Option<&str>,
+    nodes: impl IntoIterator<Item = &'a NodeRecord>,
+) -> Value {
+    let spec = &partition.spec;
+    let own: Vec<&NodeRecord> = nodes.into_iter().filter(|node| partition.has(node)).collect();
+    let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
+    let cpus: u64 = own.iter().map(|node| u64::from(node.cpus)).sum();
+    let (megabytes, gpus) = (own.iter().map(|node| node.megabytes).sum(), own.iter().map(|node| node.gpus).sum());
+    let minutes = |seconds: Option<u64>| seconds.map(|seconds| seconds.div_ceil(60));
+    let [least_nodes, most_nodes] = partition.nodes_asked();
+    let configured =
+        format!("{},node={},billing={cpus}{}", tres::of_node(cpus, megabytes), own.len(), tres::gpus(gpus));
+    json!({
+        "name": partition.name,
+        "nodes": { "allowed_allocation": "", "configured": hostlist::compress_sorted(&names), "total": own.len() },
+        "accounts": { "allowed": "", "deny": "" },
+        "groups": { "allowed": "" },
+        "qos": { "allowed": "", "deny": "", "assigned": class.unwrap_or_default() },
+        "alternate": "",
+        "tres": { "billing_weights": "", "configured": configured },
+        "cluster": "",
+        "cpus": { "task_binding": 0, "total": cpus },
+        "defaults": { "memory_per_cpu": 0, "time": number(minutes(spec.default_walltime_seconds)), "job": "" },
+        "grace_time": spec.makes_way.map_or(0, |way| way.grace_seconds),
+        "maximums": {
+            "cpus_per_node": limit(None),
+            "cpus_per_socket": limit(None),
+            "memory_per_cpu": 0,
+            "nodes": limit(most_nodes),
+            "shares": 1,
+            "oversubscribe": { "jobs": 1, "flags": [] },
+            "time": limit(minutes(spec.max_walltime_seconds)),
+            "over_time_limit": number(None),
+        },
+        "minimums": { "nodes": least_nodes.unwrap_or(0) },
+        "node_sets": "",
+        "priority": { "job_factor": 1, "tier": spec.priority },
+        "timeouts": { "resume": number(None), "suspend": number(None) },
+        "partition": { "state": [partition_state(partition.available())] },
+        "suspend_time": number(None),
     })
 }

@@ -108,9 +108,8 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     }),
     field!('z', &["sct"], "S:C:T", |_, _, out| out.push_str("*:*:*")),
     detail!('Z', &["workdir"], "WORK_DIR", |job, _, out| out.push_str(&job.request().work_dir)),
-    detail!('b', &["tres-per-node", "gres"], "TRES_PER_NODE", |job, _, out| match job.request().gres.as_deref() {
-        Some(gres) => put(format_args!("gres:{gres}"), out),
-        None => out.push_str("N/A"),
+    detail!('b', &["tres-per-node", "gres"], "TRES_PER_NODE", |job, _, out| {
+        out.push_str(job.request().tres_per_node().as_deref().unwrap_or("N/A"));
     }),
     field!(&["accruetime"], "ACCRUE_TIME", |job, clock, out| moment(job.eligible, "N/A", clock, out)),
     detail!(&["admin_comment"], "ADMIN_COMMENT", |job, _, out| {

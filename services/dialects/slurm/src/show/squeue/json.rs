@@ -74,6 +74,10 @@ fn place(job: &JobRecord, cluster: &str) -> Value {
         "scheduled_nodes": job.planned_nodes.join(","),
         "node_count": number(Some(job.node_count.into())),
         "cpus": number(Some(job.cpus)),
+        "gres_detail": gres_detail(job),
+        "flags": [],
+        "shared": [],
+        "job_resources": resources_of(job),
         "tasks": number(Some(job.tasks.into())),
         "tres_req_str": resources,
         "tres_alloc_str": if job.state.is_pending() { "" } else { resources.as_str() },
@@ -88,6 +92,35 @@ fn place(job: &JobRecord, cluster: &str) -> Value {
     })
 }
 
+/// The GPUs that it has on each node that gives it some.
+fn gres_detail(job: &JobRecord) -> Vec<String> {
+    let with_gpus = job.parts.iter().filter(|part| !part.gpus.is_empty());
+    with_gpus.map(|part| format!("gpu:{}(IDX:{})", part.gpus.len(), part.gpus)).collect()
+}
+
+/// Its resources on its nodes, once it has them.
+fn resources_of(job: &JobRecord) -> Value {
+    let allocation: Vec<Value> = (0_u32..)
+        .zip(&job.parts)
+        .map(|(at, part)| {
+            json!({
+                "index": at,
+                "name": part.node,
+                "cpus": { "count": part.cores.len(), "used": part.cores.len() },
+                "memory": { "used": 0, "allocated": part.megabytes },
+            })
+        })
+        .collect();
+    json!({
+        "select_type": ["CPU", "MEMORY"],
+        "nodes": {
+            "count": job.nodes.len(), "list": job.node_list(), "whole": false, "allocation": allocation,
+        },
+        "cpus": if job.nodes.is_empty() { 0 } else { job.cpus },
+        "threads_per_core": number(None),
+    })
+}
+
 /// What it asked for.
 fn request(job: &JobRecord) -> Value {
     let request = job.request();
@@ -97,6 +130,10 @@ fn request(job: &JobRecord) -> Value {
         None => (None, None),
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let of_tres = |key: &str| {
+        let found = request.tres.iter().find(|(known, _)| *known == key);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
     json!({
         "batch_flag": request.is_batch,
         "requeue": request.is_requeued,
@@ -117,7 +154,14 @@ fn request(job: &JobRecord) -> Value {
         "licenses": text(&request.licences),
         "required_nodes": request.required_nodes.join(","),
         "excluded_nodes": request.excluded_nodes.join(","),
-        "tres_per_node": text(&request.gres),
+        "tres_per_node": text(&request.tres_per_node()),
+        "tres_per_job": of_tres("TresPerJob"),
+        "tres_per_socket": of_tres("TresPerSocket"),
+        "tres_per_task": of_tres("TresPerTask"),
+        "tres_bind": of_tres("TresBind"),
+        "tres_freq": of_tres("TresFreq"),
+        "cpus_per_tres": of_tres("CpusPerTres"),
+        "memory_per_tres": of_tres("MemPerTres"),
         "container": text(&request.container),
         "network": text(&request.network),
         "burst_buffer": text(&request.burst_buffer),

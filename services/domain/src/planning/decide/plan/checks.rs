@@ -6,6 +6,7 @@ use crate::{
     nodes::{self, Licence, Node, Spare, state::gpu_count},
     planning::decide::plan::Plan,
     requests,
+    reservations::Reservation,
     runs::Run,
     state::State,
     tasks,
@@ -141,8 +142,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether the placement of a component is within the reservation that it names, and avoids all others, unless that one
-    /// overlaps them.
+    /// Whether the placement of a component is within the reservation that it names, if that is not flexible, and avoids all
+    /// others, unless that one overlaps them or they attract the job.
     fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
         if job.domain().is_some() {
             // The job that holds the resources of a domain was checked when it started.
@@ -152,23 +153,31 @@ impl Plan<'_> {
         if let Some(name) = own {
             let reservation =
                 self.state.reservation(name).ok_or_else(|| format!("reservation `{name}` does not exist"))?;
-            if !reservation.is_active(self.now) {
+            let is_strict = !reservation.spec.is_flexible;
+            if is_strict && !reservation.is_active(self.now) {
                 return Err(format!("reservation `{name}` has not begun, or is over"));
             }
             if !reservation.admits(&job.owner.user, component.account.as_deref()) {
                 return Err(format!("user {} may not use reservation `{name}`", job.owner.user));
             }
-            if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
+            let is_outside = |share: &&NodeShare| !reservation.nodes.contains(&share.node);
+            if let Some(outside) = placed.shares.iter().find(is_outside).filter(|_| is_strict) {
                 let node = self.state.node_name(outside.node);
                 return Err(format!("node {node} is not one of reservation `{name}`"));
             }
-            if reservation.spec.overlaps {
-                return Ok(());
-            }
         }
+        let is_own = |one: &Reservation| own.is_some_and(|own| **own == *one.spec.name);
+        let may_have = |one: &Reservation| match own {
+            Some(_) => is_own(one),
+            None => one.attracts(&job.owner.user, component.account.as_deref()),
+        };
         for share in &placed.shares {
-            let mut others = self.state.reservations_of(share.node).filter(|other| other.is_active(self.now));
-            if let Some(other) = others.find(|other| own.is_none_or(|own| **own != *other.spec.name)) {
+            let active: Vec<&Reservation> =
+                self.state.reservations_of(share.node).filter(|one| one.is_active(self.now)).collect();
+            if active.iter().any(|one| may_have(one) && one.spec.overlaps) {
+                continue;
+            }
+            if let Some(other) = active.into_iter().find(|one| !may_have(one)) {
                 let (node, name) = (self.state.node_name(share.node), &other.spec.name);
                 return Err(format!("node {node} is kept for reservation `{name}`"));
             }
