@@ -170,8 +170,8 @@ impl Standing {
         Self::within(compare, Arc::new(shares), usage)
     }
 
-    /// The same in a tree that has all who are to be named. Of a comparison of users only those need to be told who have
-    /// jobs that wait.
+    /// The same in a tree that has all who are to be named. If users are compared by their own parts, only the usage of those
+    /// matters who have jobs that wait.
     pub fn within<'u>(compare: Compare, shares: Arc<Shares>, usage: impl IntoIterator<Item = (&'u str, u64)>) -> Self {
         let members = shares.members().len();
         let mut standing = Self { compare, shares, own: vec![LEAST; members], below: vec![LEAST; members] };

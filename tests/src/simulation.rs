@@ -17,6 +17,7 @@ mod effects;
 mod filters;
 mod kills;
 mod ledger;
+mod machine_room;
 mod mechanisms;
 mod network;
 mod node;
@@ -323,7 +324,9 @@ impl World {
             ledger,
             planner: PlannerHost::default(),
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
-            users: (0..options.users).map(|number| UserHost::new(number, &options)).collect(),
+            users: (0..options.users)
+                .map(|number| UserHost::new(number, options.components, options.mechanisms))
+                .collect(),
             runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
             script: options.hostile_script.then(HostileScript::default),
             queue: BTreeMap::new(),

@@ -44,7 +44,7 @@ impl Demand {
         self
     }
 
-    /// How long a job lasts for which its resources are kept free for so long.
+    /// How long a job itself may last if its resources are kept free for this time.
     pub fn own_seconds(&self, kept_seconds: u64) -> u64 {
         kept_seconds.saturating_sub(self.guard_seconds)
     }

@@ -54,7 +54,7 @@ pub(crate) struct Entry {
     block: u32,
 }
 
-/// What a cycle asks of nearly every job.
+/// The facts about a job that a cycle asks for most often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brief {
     pub class: ClassId,
@@ -170,7 +170,7 @@ pub(crate) struct Queue {
     /// What owners have used, for orders that ask for it by name.
     pub owner_use: BTreeMap<Owner, u64>,
     entries: Vec<Option<Entry>>,
-    /// What is used of each entry far more often than the rest.
+    /// The facts of each entry that are used far more often than the rest.
     briefs: Vec<Option<Brief>>,
     /// Whether the filters of each entry are being asked; used as often.
     pending: Vec<bool>,
@@ -300,7 +300,7 @@ impl Queue {
         self.brief(place).map(|brief| brief.class)
     }
 
-    /// What is used most often of the job at a place, if there is one.
+    /// The facts that are used most often about the job at a place, if there is one.
     pub fn brief(&self, place: Place) -> Option<Brief> {
         self.briefs[place as usize]
     }

@@ -2,6 +2,7 @@
 //! resources in one record, or none of them; no attempt counts as started before every component with a program has
 //! started; a component that ended alone has no more events in that attempt; and when the job ends, all of it ends.
 
+use muster_domain::State;
 use muster_schemas::{
     JobId, NodeId, PartId, RunId,
     event::{Event, NodeExit},
@@ -38,6 +39,8 @@ struct Attempt {
     job: JobId,
     parts: BTreeMap<(NodeId, u32), Part>,
     has_started: bool,
+    /// Whether its nodes are not awake yet, so that nothing of it was launched.
+    awaits_power: bool,
     /// Components that are being ended alone.
     stopping: BTreeSet<u32>,
     /// Components that have ended alone.
@@ -54,7 +57,7 @@ impl Attempt {
     fn new(job: JobId, placement: &Placement) -> Self {
         let parts = placement.shares_by_component();
         let parts = parts.map(|(component, share)| ((share.node, component), Part::default())).collect();
-        Self { job, parts, has_started: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
+        Self { job, parts, has_started: false, awaits_power: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
     }
 
     /// The part that an event is about.
@@ -74,8 +77,8 @@ impl Attempt {
 }
 
 impl Components {
-    /// Takes an event.
-    pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
+    /// Takes an event, with the state before it.
+    pub(super) fn see(&mut self, event: &Event, state: &State) -> Result<(), String> {
         match event {
             Event::JobNumbersSet { first } => {
                 self.next = self.next.max(*first);
@@ -91,7 +94,11 @@ impl Components {
                 self.know(*job, &validated.spec);
                 Ok(())
             }
-            Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement),
+            Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement, state),
+            Event::RunAwake { run, .. } => {
+                self.attempt(*run)?.into_iter().for_each(|attempt| attempt.awaits_power = false);
+                Ok(())
+            }
             Event::RunPartStarted { run, node, component, .. } => self.part_started(*run, *node, *component),
             Event::RunStarted { run, node, component, .. } => {
                 self.part_started(*run, *node, *component)?;
@@ -141,10 +148,11 @@ impl Components {
         }
     }
 
-    fn allocated(&mut self, job: JobId, run: RunId, placement: &Placement) -> Result<(), String> {
+    fn allocated(&mut self, job: JobId, run: RunId, placement: &Placement, state: &State) -> Result<(), String> {
         let Some(components) = self.jobs.get(&job) else { return Ok(()) };
         self.has_no_attempt(job, "gets resources")?;
-        let attempt = Attempt::new(job, placement);
+        let awaits_power = placement.shares().any(|share| state.power_of(share.node).is_some());
+        let attempt = Attempt { awaits_power, ..Attempt::new(job, placement) };
         let served: BTreeSet<u32> = attempt.parts.keys().map(|(_, component)| *component).collect();
         if served.len() != components.len() || attempt.parts.len() != placement.shares().count() {
             return Err(format!("job {job} of {} components gets resources for {served:?}", components.len()));
@@ -208,8 +216,7 @@ impl Components {
     fn run_ended(&mut self, run: RunId, is_last_told: bool) -> Result<(), String> {
         let Some(attempt) = self.attempts.remove(&run) else { return Ok(()) };
         self.over.insert(run);
-        if attempt.parts.values().all(|part| !part.has_started && !part.has_ended) {
-            // Its nodes did not wake, so it was never launched.
+        if attempt.awaits_power && attempt.parts.values().all(|part| !part.has_started) {
             return Ok(());
         }
         let mut unended = attempt.parts.iter().filter(|(_, part)| !part.has_ended).map(|((node, _), _)| node);

@@ -1,28 +1,21 @@
 //! Mechanisms of sites that share a cluster closely: planning domains, quotas, runs that make way, fixed starts, jobs that share
 //! cores, nodes that sleep, and a node whose agent asks for its orders and vanishes.
-//!
-//! The programs that put nodes to sleep and wake them are models: some are slow, some do nothing, some do their work and say that
-//! they failed. The agent gets its orders only when it asks.
 
-use super::{Happening, SECOND, World, ledger::StoredRecord, network::Parcel, node, operator_command};
+use super::{ledger::StoredRecord, node};
 use muster_domain::State;
 use muster_schemas::{
-    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    JobId, RunId, Sequence,
     cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, MakesWay, QueueSpec, WayOut},
-    command::{Command, CommandEnvelope, JobSelection},
-    energy::{EnergySettings, PowerOrder, PowerPhase, PowerWay, WakeTimeout},
-    event::{Actor, Event, Record, StopReason, TraceContext},
-    job::{Component, JobSpec, JobType, Occasion},
+    command::{Command, JobSelection},
+    energy::{EnergySettings, PowerWay, WakeTimeout},
+    event::{Event, Record, StopReason},
+    job::{Component, JobSpec, JobType},
     node::NodeOrder,
-    notify::DeliveryResult,
     quota::{QuotaAmount, QuotaRule, QuotaSet, QuotaTable},
     resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, PropertyValue, Request},
 };
 use rand::{Rng, rngs::SmallRng};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts of them in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,9 +72,9 @@ impl Counts {
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// The newest record whose order has been seen.
-    seen: Sequence,
+    pub(super) seen: Sequence,
     /// Orders for a node that waits until its agent asks.
-    waiting: BTreeMap<usize, Vec<NodeOrder>>,
+    pub(super) waiting: BTreeMap<usize, Vec<NodeOrder>>,
 }
 
 /// The nodes whose agent asks for its orders: the last one.
@@ -224,106 +217,6 @@ pub(super) fn quotas(random: &mut SmallRng, are_none: bool) -> Command {
     let settings = ClusterSettingsChange { quotas: Some(Box::new(table)), ..ClusterSettingsChange::default() };
     let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
     Command::Configure { change, keep_unnamed: true }
-}
-
-impl World {
-    /// The programs of the site are given the orders of these records.
-    pub(super) fn give_power_orders(&mut self, records: &[StoredRecord]) {
-        for stored in records {
-            let record = &stored.record;
-            if record.sequence <= self.room.seen {
-                continue;
-            }
-            self.room.seen = record.sequence;
-            if let Event::PowerOrdered { order } = &record.event {
-                let longest = if self.troubled { 12 * SECOND } else { SECOND };
-                let pause = self.random.random_range(SECOND / 10..longest);
-                let (order, of) = (Arc::clone(order), record.sequence);
-                self.agenda.after(pause, Happening::PowerProgram { order, of });
-            }
-        }
-    }
-
-    /// A program of the site obeys, or does not.
-    pub(super) fn power_program(&mut self, order: &PowerOrder, of: Sequence) {
-        if Timestamp(self.agenda.now) > order.until {
-            return;
-        }
-        let works = !self.troubled || self.random.random_range(0..8) > 0;
-        let says_so = !self.troubled || self.random.random_range(0..10) > 0;
-        if works {
-            for node in order.nodes.clone() {
-                self.change_power(node, order.way);
-            }
-        }
-        let result = match says_so {
-            true => DeliveryResult::Delivered,
-            false => DeliveryResult::GivenUp { attempts: 1, error: "it fell over".into() },
-        };
-        let command =
-            Command::NotificationDone { job: JobId::job(0), of, notification: 0, occasion: Occasion::Ended, result };
-        let id = CommandId::derived(&[b"power", &of.0.to_le_bytes()]);
-        let envelope = CommandEnvelope { id, actor: Actor::Notifier, trace: TraceContext::default(), command };
-        self.ask(super::Party::Operator, envelope);
-    }
-
-    fn change_power(&mut self, node: NodeId, way: PowerWay) {
-        let name = self.truth.state().node_name(node).into_owned();
-        let Some(number) = node::number(&name).filter(|number| *number < self.nodes.len()) else { return };
-        match way {
-            PowerWay::Sleep => {
-                if self.nodes[number].is_up() {
-                    self.stop_executor(number, None);
-                }
-                self.nodes[number].reboots(Timestamp(self.agenda.now));
-            }
-            PowerWay::Wake => {
-                let pause = self.random.random_range(SECOND / 2..8 * SECOND);
-                self.agenda.after(pause, Happening::ExecutorReturns(number));
-            }
-        }
-    }
-
-    /// Whether a node sleeps, so that it need not be up.
-    pub(super) fn sleeps(&self, number: usize) -> bool {
-        let state = self.truth.state();
-        let node = state.node_by_name(&node::name(number));
-        let power = node.and_then(|node| state.power_of(node.id));
-        power.is_some_and(|power| power.phase == PowerPhase::Asleep)
-    }
-
-    /// Somebody switches on again what is off and should not be.
-    pub(super) fn switch_on(&mut self) {
-        for number in 0..self.nodes.len() {
-            if !self.nodes[number].is_up() && !self.sleeps(number) {
-                self.agenda.after(SECOND, Happening::ExecutorReturns(number));
-            }
-        }
-    }
-
-    /// Orders for a node: those of an agent wait until it asks. Returns those that arrive now.
-    pub(super) fn posted(&mut self, number: usize, orders: &[NodeOrder]) -> Vec<NodeOrder> {
-        if !self.has_mechanisms || !is_pulled(number, self.nodes.len()) {
-            return orders.to_vec();
-        }
-        self.room.waiting.entry(number).or_default().extend(orders.iter().cloned());
-        Vec::new()
-    }
-
-    /// An agent asks for its orders.
-    pub(super) fn agent_asks(&mut self, number: usize) {
-        let orders = self.room.waiting.remove(&number).unwrap_or_default();
-        if !orders.is_empty() && self.nodes[number].is_up() {
-            self.send(Parcel::Pulled { node: number, orders: Arc::new(orders) });
-        }
-    }
-
-    /// No quota keeps a job from its end any more.
-    pub(super) fn lift_quotas(&mut self) {
-        let command = quotas(&mut self.random, true);
-        let id = self.fresh_id();
-        self.ask(super::Party::Operator, operator_command(command, id));
-    }
 }
 
 /// Checks after every round that no core is used twice but as the domain says, and nobody starts beyond quotas.

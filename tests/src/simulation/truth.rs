@@ -152,7 +152,9 @@ impl Truth {
             }
             self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.tasks.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
-            self.components.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
+            self.components
+                .see(&stored.record.event, &self.replayed)
+                .map_err(|what| format!("record {sequence}: {what}"))?;
             self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.mechanisms.see(&stored.record, &self.replayed);
             self.last_hash = stored.hash;

@@ -1,6 +1,6 @@
 //! Users who submit and change jobs at random.
 
-use super::{Options, mechanisms};
+use super::mechanisms;
 use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId,
@@ -26,8 +26,8 @@ pub(super) struct UserHost {
 }
 
 impl UserHost {
-    pub(super) fn new(number: usize, options: &Options) -> Self {
-        Self { number: number as u32, components: options.components, mechanisms: options.mechanisms }
+    pub(super) fn new(number: usize, components: bool, mechanisms: bool) -> Self {
+        Self { number: number as u32, components, mechanisms }
     }
 
     /// The first one is an operator as well: root.

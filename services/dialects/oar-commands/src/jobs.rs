@@ -45,7 +45,7 @@ pub fn listed_state(view: &JobView) -> State {
     state_of(view, (false, false), false, view.started.is_some())
 }
 
-/// The state of a job, which may be of the types noop and desktop computing.
+/// The state of a job, whose type may be noop or desktop computing.
 fn state_of(view: &JobView, (is_noop, is_pulled): (bool, bool), is_unanswered: bool, has_run: bool) -> State {
     let outcome = view.outcome.as_ref().map(outcome);
     neutral::state(Neutral {

@@ -273,15 +273,17 @@ fn running_jobs_are_monitored() {
 fn a_site_is_imported() {
     let old = site();
     old.ok("oarproperty -a mem && oarnodesetting -h node2 -p mem=64 && oarnodes -J > nodes.json");
-    old.system.write("oar.conf", "SCHEDULER_JOB_SECURITY_TIME=\"60\"\nACCOUNTING_WINDOW=3600\nNONSENSE=1\n");
+    old.system.write(
+        "oar.conf",
+        "DEAD_SWITCH_TIME=\"600\"\nACCOUNTING_WINDOW=3600\nNONSENSE=1\nSCHEDULER_JOB_SECURITY_TIME=\"60\"\n",
+    );
     let Output { status, stdout, stderr } =
         old.run(&format!("{MUSTER} oar import --name lyon --nodes nodes.json --conf oar.conf"));
     assert_eq!(status, 0, "{stderr}");
-    for part in
-        ["oar.conf, line 1: SCHEDULER_JOB_SECURITY_TIME is '60': ", "oar.conf, line 3: NONSENSE is not known here"]
-    {
+    for part in ["oar.conf, line 1: DEAD_SWITCH_TIME is '600': ", "oar.conf, line 3: NONSENSE is not known here"] {
         assert!(stderr.contains(part), "{stderr}");
     }
+    assert!(stdout.contains("guard_seconds = 60"), "{stdout}");
     let mut system = System::stopped_in(Path::new("/var/tmp"));
     system.write("site.toml", &stdout);
     let config = system.path("site.toml").display().to_string();

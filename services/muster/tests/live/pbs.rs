@@ -249,12 +249,12 @@ fn arrays_run_with_their_index() {
         assert_eq!(site.system.read(&format!("many.o1.{index}")), format!("{index} 1[{index}].alpha\n"));
     }
     // Of a range those are deleted that are not over; if all are, that is told.
-    assert_eq!(site.ok("qsub -J 1-3 -- /bin/sh -c '[ $PBS_ARRAY_INDEX = 2 ] || sleep 600'"), "5[].alpha\n");
-    site.system.wait_until("one is over", || site.run("qstat '5[2]'").status == 35);
-    site.ok("qdel '5[1-3]'");
-    site.system.wait_until("all are over", || site.run("qstat '5[]'").status == 35);
-    let (status, error) = site.fails("qdel '5[1-3]'");
-    assert!(status == 168 && error.contains("Request invalid for state of job 5[1-3].alpha"), "{error}");
+    assert_eq!(site.ok("qsub -J 1-3 -- /bin/sh -c '[ $PBS_ARRAY_INDEX = 2 ] || sleep 600'"), "4[].alpha\n");
+    site.system.wait_until("one is over", || site.run("qstat '4[2]'").status == 35);
+    site.ok("qdel '4[1-3]'");
+    site.system.wait_until("all are over", || site.run("qstat '4[]'").status == 35);
+    let (status, error) = site.fails("qdel '4[1-3]'");
+    assert!(status == 168 && error.contains("Request invalid for state of job 4[1-3].alpha"), "{error}");
 }
 
 /// What is not understood is refused by name, and nothing is submitted.

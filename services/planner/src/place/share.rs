@@ -174,7 +174,7 @@ pub(super) const fn is_floating(gpus: &Gpus) -> bool {
     matches!(gpus.per, Per::Request | Per::Gpu)
 }
 
-/// The free GPUs of a node that are of a wanted model.
+/// The free GPUs of a wanted model on a node.
 fn of_model(node: &FreeNode, gpus: &Gpus) -> IndexSet {
     let Some(model) = gpus.model.as_deref() else { return node.gpus.clone().into_owned() };
     node.gpus.iter().filter(|gpu| node.spec.gpus.get(*gpu as usize).is_some_and(|found| found == model)).collect()

@@ -262,7 +262,7 @@ fn the_page_for_users_of_oar_is_true() {
     system.write("rule_2", "die ('no') if ( $user eq \"root\" or $user eq \"oar\" );\n");
     system.write("rule_40", "# The rule of\n# our site\nif ($project eq '') { die 'no project' }\n");
     let settings = "\n".repeat(11);
-    system.write("etc/oar.conf", &format!("{settings}SCHEDULER_JOB_SECURITY_TIME=\"60\"\n"));
+    system.write("etc/oar.conf", &format!("{settings}DEAD_SWITCH_TIME=\"600\"\n"));
     let begun = "PATH=links:$PATH; oarsub -p \"host in ('node2', 'node3')\" -l nodes=2/core=2 'sleep 600' && \
                  until oarstat -s -j 1 | grep Running; do sleep 0.02; done && \
                  OAR_JOB_ID=1 oarsh node3 'mkdir -p /tmp/out && touch /tmp/out/made'";
