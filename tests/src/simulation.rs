@@ -716,6 +716,7 @@ impl World {
         }
         if self.has_mechanisms {
             self.lift_quotas();
+            self.give_up_homeless();
             self.switch_on();
         }
         self.agenda.after(60 * SECOND, Happening::Peace);

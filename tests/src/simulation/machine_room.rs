@@ -10,9 +10,10 @@ use super::{
     network::Parcel,
     node, operator_command,
 };
+use muster_domain::jobs::Job;
 use muster_schemas::{
     CommandId, JobId, NodeId, Sequence, Timestamp,
-    command::{Command, CommandEnvelope},
+    command::{Command, CommandEnvelope, JobSelection},
     energy::{PowerOrder, PowerPhase, PowerWay},
     event::{Actor, Event, TraceContext},
     job::Occasion,
@@ -20,7 +21,7 @@ use muster_schemas::{
     notify::DeliveryResult,
 };
 use rand::Rng;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 impl World {
     /// The programs of the site are given the orders of these records.
@@ -111,6 +112,20 @@ impl World {
         let orders = self.room.waiting.remove(&number).unwrap_or_default();
         if !orders.is_empty() && self.nodes[number].is_up() {
             self.send(Parcel::Pulled { node: number, orders: Arc::new(orders) });
+        }
+    }
+
+    /// Jobs are given up that wait for a planning domain which no job will open any more.
+    pub(super) fn give_up_homeless(&mut self) {
+        let state = self.truth.state();
+        let left = || state.jobs().filter(|job| !job.is_finished());
+        let opened: BTreeSet<_> = left().filter_map(|job| job.opens_domain()).collect();
+        let is_homeless = |job: &&Job| job.domain().is_some_and(|domain| !opened.contains(&domain));
+        let homeless: Vec<JobId> = left().filter(is_homeless).map(|job| job.id).collect();
+        if !homeless.is_empty() {
+            let command = Command::Cancel { jobs: JobSelection::Ids(homeless) };
+            let id = self.fresh_id();
+            self.ask(Party::Operator, operator_command(command, id));
         }
     }
 
