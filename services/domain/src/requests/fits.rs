@@ -226,12 +226,12 @@ fn gpus_of_one(request: &Request) -> u64 {
     each.map(|gpus| u64::from(gpus.count)).sum()
 }
 
+/// The sum of something over all nodes of a request.
+type Total<'t> = &'t dyn Fn(&dyn Fn(&NodeSpec) -> u64) -> u64;
+
 /// A model of GPUs of which a request asks for more than all of its nodes have: its text, the number and that of the nodes.
 /// Only one of several models: one alone is compared as GPUs.
-fn too_few_of_a_model(
-    request: &Request,
-    total: &dyn Fn(&dyn Fn(&NodeSpec) -> u64) -> u64,
-) -> Option<(String, u64, u64)> {
+fn too_few_of_a_model(request: &Request, total: Total<'_>) -> Option<(String, u64, u64)> {
     let mut several = request.all_gpus().filter(|_| !request.more_gpus.is_empty());
     several.find_map(|gpus| {
         let model = gpus.model.as_deref();
