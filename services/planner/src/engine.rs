@@ -532,11 +532,16 @@ impl Engine {
         self.hold_using(run, usage);
     }
 
-    /// The same for a run that has lent a part of `has`, all of which limits still count.
-    pub fn begin_lending(&mut self, run: ActiveRun, has: &Placement) {
+    /// The same for a run that has lent a part of `has`, all of which limits still count. `waits` says whether it waits for
+    /// that part, to continue.
+    pub fn begin_lending(&mut self, run: ActiveRun, has: &Placement, waits: bool) {
         let run = self.counted(run);
         let usage = Usage::of(has, &run.demand);
+        let job = run.job;
         self.hold_using(run, usage);
+        if let Some(known) = self.runs.get(&job).filter(|_| waits) {
+            self.machine.await_cores(&known.run, has);
+        }
     }
 
     fn hold_using(&mut self, run: ActiveRun, usage: Uses) {
@@ -568,6 +573,7 @@ impl Engine {
         let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.sharers.remove_job(&run.holder.user);
+        self.machine.await_none(&run);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         if opens {
             self.keep_cores_of_others(&run.placement);

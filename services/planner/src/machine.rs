@@ -11,7 +11,7 @@ use node::Reserved;
 pub(crate) use window::{Holding, Window, expected_end};
 
 use crate::{
-    model::{Closure, Demand, Reservation},
+    model::{ActiveRun, Closure, Demand, Reservation},
     timeline::{ALWAYS, Counts, Line},
 };
 use muster_domain::sharing::Sharing;
@@ -151,6 +151,7 @@ impl Machine {
             self.weights.remove(&(old.spec.weight(), node.id));
         }
         (node.is_available, node.closures, node.reservations) = (old.is_available, old.closures, old.reservations);
+        node.awaited = old.awaited;
     }
 
     /// Makes a node a part of a planning domain until then, without the rest of the real node.
@@ -342,6 +343,28 @@ impl Machine {
         let known = so_far.saturating_sub(self.forgotten).min(self.freed.len());
         self.freed.drain(..known);
         self.forgotten += known;
+    }
+
+    /// A suspended run waits for the cores of `has` that are not in `held`: others use them, and nobody new gets them.
+    pub fn await_cores(&mut self, run: &ActiveRun, has: &Placement) {
+        self.close_view();
+        let held = run.placement.shares();
+        for (share, held) in has.shares().zip(held).filter(|(share, held)| share.cores != held.cores) {
+            if let Some(at) = self.index_of(held.node) {
+                let cores = share.cores.difference(&held.cores);
+                self.nodes[at].await_cores(run.job, run.demand.sharing.clone(), &cores);
+            }
+        }
+    }
+
+    /// A run waits for no cores any more.
+    pub fn await_none(&mut self, run: &ActiveRun) {
+        self.close_view();
+        for share in run.placement.shares() {
+            if let Some(at) = self.index_of(share.node) {
+                self.nodes[at].awaited.remove(&run.job);
+            }
+        }
     }
 
     /// Opens the lines for the view of a job that shares: what it may overlap is not on them until the view is closed.

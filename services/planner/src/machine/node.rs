@@ -2,7 +2,7 @@
 
 use super::{
     Holding, Window,
-    shared::{Book, Held, Together, book_of},
+    shared::{AllAwaited, Awaited, Book, Held, Together, book_of},
 };
 use crate::{
     domains::{domain_of, open_in},
@@ -12,7 +12,7 @@ use crate::{
 };
 use muster_domain::sharing::Sharing;
 use muster_schemas::{
-    NodeId, Timestamp,
+    JobId, NodeId, Timestamp,
     resources::{IndexSet, NodeShare, NodeSpec},
 };
 use std::{borrow::Cow, sync::Arc};
@@ -53,6 +53,8 @@ pub(crate) struct MachineNode {
     pub version: u32,
     /// The holdings of jobs that share cores with others.
     books: Vec<Book>,
+    /// The cores that suspended runs wait for.
+    pub(super) awaited: AllAwaited,
     /// The name of the planning domain that it is a part of; `None` for a real node.
     pub(super) domain: Option<Arc<str>>,
 }
@@ -97,6 +99,7 @@ impl MachineNode {
             promises: 0,
             version: 0,
             books: Vec::new(),
+            awaited: AllAwaited::new(),
             domain: None,
             spec,
         };
@@ -397,6 +400,12 @@ impl MachineNode {
         self.books.iter().any(|book| book.concerns(sharing))
     }
 
+    /// A suspended run waits for these cores of runs that share them. No view is open.
+    pub fn await_cores(&mut self, job: JobId, sharing: Option<Arc<Sharing>>, cores: &IndexSet) {
+        let awaited = self.awaited.entry(job).or_insert_with(|| Awaited { sharing, cores: IndexSet::new() });
+        awaited.cores = awaited.cores.union(cores);
+    }
+
     /// Opens the line for the view of a job, or closes it again: what the job may overlap is not on it while it is open.
     pub fn set_view(&mut self, sharing: &Sharing, is_open: bool) {
         let (before, after) = if is_open { (None, Some(sharing)) } else { (Some(sharing), None) };
@@ -407,7 +416,7 @@ impl MachineNode {
     /// Puts what a book holds on the line, or takes it off.
     fn put_outline(&mut self, sharing: &Sharing, viewer: Option<&Sharing>, takes: bool) {
         let Some(book) = self.books.iter().find(|book| book.concerns(sharing)) else { return };
-        let (outline, of_runs) = (book.outline(viewer), book.of_runs(viewer));
+        let (outline, of_runs) = (book.outline(viewer, &self.awaited), book.of_runs(viewer, &self.awaited));
         for (window, together) in outline {
             let counts = self.counts_of(&together);
             self.line.add(window.from, window.until, &if takes { counts } else { counts.negated() });

@@ -2,15 +2,16 @@
 //!
 //! A book has the holdings of those that can overlap. Its outline, how much they hold together at each time, is on the
 //! line of the node, instead of the holdings themselves. For the view of a job that shares, the holdings that it may
-//! overlap are left out of the outline. Memory is not shared: each holding of it is on the line by itself.
+//! overlap are left out of the outline, but for those of runs on cores that a suspended run waits for: nobody new gets
+//! them. Memory is not shared: each holding of it is on the line by itself.
 
 use super::Window;
 use muster_domain::sharing::Sharing;
 use muster_schemas::{
-    Timestamp,
+    JobId, Timestamp,
     resources::{IndexSet, NodeShare},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The holdings of jobs that can overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,24 @@ pub(super) struct Held {
     /// Whether a run has these very cores and GPUs.
     pub is_run: bool,
 }
+
+/// The cores that a suspended run waits for, to continue, while others use them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Awaited {
+    /// With whom the run itself shares, if it does.
+    pub sharing: Option<Arc<Sharing>>,
+    pub cores: IndexSet,
+}
+
+impl Awaited {
+    fn closes(&self, held: &Held, viewer: &Sharing) -> bool {
+        let is_its_own = self.sharing.as_ref().is_some_and(|own| viewer.admits(own));
+        held.is_run && !is_its_own && !held.cores.intersection(&self.cores).is_empty()
+    }
+}
+
+/// By job.
+pub(super) type AllAwaited = BTreeMap<JobId, Awaited>;
 
 /// The part of a node that several jobs hold together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,14 +112,21 @@ impl Book {
     }
 
     /// The holdings that a job may not overlap; without a job all of them.
-    fn seen_by<'b>(&'b self, viewer: Option<&'b Sharing>) -> impl Iterator<Item = &'b Held> + Clone {
-        self.holdings.iter().filter(move |held| viewer.is_none_or(|viewer| !viewer.admits(&held.sharing)))
+    fn seen_by<'b>(
+        &'b self,
+        viewer: Option<&'b Sharing>,
+        awaited: &'b AllAwaited,
+    ) -> impl Iterator<Item = &'b Held> + Clone {
+        let is_open = |held: &Held, viewer: &Sharing| {
+            viewer.admits(&held.sharing) && !awaited.values().any(|awaited| awaited.closes(held, viewer))
+        };
+        self.holdings.iter().filter(move |held| viewer.is_none_or(|viewer| !is_open(held, viewer)))
     }
 
     /// The sum of all holdings, from each moment on at which that changes, in order.
-    pub fn outline(&self, viewer: Option<&Sharing>) -> Vec<(Window, Together)> {
+    pub fn outline(&self, viewer: Option<&Sharing>, awaited: &AllAwaited) -> Vec<(Window, Together)> {
         let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
-        let seen = self.seen_by(viewer);
+        let seen = self.seen_by(viewer, awaited);
         let mut bounds: Vec<Timestamp> = seen.clone().flat_map(|held| [held.window.from, held.window.until]).collect();
         bounds.sort_unstable();
         bounds.dedup();
@@ -113,9 +139,9 @@ impl Book {
     }
 
     /// The sum of what runs hold.
-    pub fn of_runs(&self, viewer: Option<&Sharing>) -> Option<Together> {
+    pub fn of_runs(&self, viewer: Option<&Sharing>, awaited: &AllAwaited) -> Option<Together> {
         let viewer = viewer.filter(|viewer| self.concerns(viewer) && self.holdings.len() < MOST_SHARERS);
-        together(self.seen_by(viewer).filter(|held| held.is_run))
+        together(self.seen_by(viewer, awaited).filter(|held| held.is_run))
     }
 }
 

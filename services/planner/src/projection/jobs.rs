@@ -109,7 +109,7 @@ impl Holders {
     pub(super) fn active(&mut self, state: &State, job: &Job, run: &Run) -> Held {
         let (placement, lends_of) = match run.has_lent() {
             false => (with_offer(job, run), None),
-            true => (state.held_placement(run), Some(run.placement.clone())),
+            true => (state.held_placement(run), Some((run.placement.clone(), run.is_resuming()))),
         };
         let (demand, holder) = (Arc::new(demand(state, job)), self.of(state, job));
         let guard = i64::try_from(guard(state)).unwrap_or(i64::MAX);
@@ -124,7 +124,8 @@ impl Holders {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     run: ActiveRun,
-    lends_of: Option<Arc<Placement>>,
+    /// With whether it waits for what it has lent.
+    lends_of: Option<(Arc<Placement>, bool)>,
 }
 
 impl Held {
@@ -137,7 +138,7 @@ impl Held {
     pub(super) fn begin(self, engine: &mut Engine) {
         match self.lends_of {
             None => engine.begin(self.run),
-            Some(has) => engine.begin_lending(self.run, &has),
+            Some((has, waits)) => engine.begin_lending(self.run, &has, waits),
         }
     }
 }

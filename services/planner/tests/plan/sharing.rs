@@ -211,6 +211,30 @@ fn those_who_share_stay_when_a_suspended_job_continues() {
     assert!(world.settle().is_empty());
 }
 
+/// OAR-T-40: nobody new joins those who share the cores that a suspended job waits for: they end, and it continues.
+#[test]
+fn nobody_new_shares_the_cores_that_a_suspended_job_waits_for() {
+    let mut world = World::new(vec![node("n1", 4, 8)]);
+    let share = || Some(peer(false, false));
+    let suspended = world.submit(cores(3, 1000, None));
+    assert_eq!(world.settle(), [suspended]);
+    world.suspend(suspended);
+    let sharer = world.submit(cores(4, 1000, share()));
+    assert_eq!(world.settle(), [sharer]);
+    let joins = world.submit(cores(4, 1000, share()));
+    assert_eq!(world.settle(), [joins], "nobody wants the cores back yet");
+    world.resume(suspended);
+    let newcomer = world.submit(cores(4, 1000, share()));
+    assert!(world.settle().is_empty(), "its cores are awaited");
+    world.end(sharer);
+    assert!(world.settle().is_empty(), "they still are");
+    world.end(joins);
+    world.tick();
+    assert!(world.state().resuming().next().is_none(), "it has its cores again");
+    world.end(suspended);
+    assert_eq!(world.settle(), [newcomer]);
+}
+
 /// The state's own nodes decide where a queue serves, for jobs that share as for all others.
 #[test]
 fn a_job_that_shares_stays_on_the_nodes_of_its_queue() {
