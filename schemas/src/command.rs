@@ -544,6 +544,17 @@ pub enum Command {
         /// Why, for people.
         why: String,
     },
+    /// The first part of a run was sent a signal: its node says how many processes that reached (OAR-S-30).
+    NodeSignalled {
+        /// The part.
+        part: PartId,
+        /// The signal's number.
+        signal: u8,
+        /// Whether its time before the end of the run's walltime had come. Otherwise somebody had it sent.
+        was_due: bool,
+        /// How many processes were there to receive it.
+        processes: u32,
+    },
     /// Put on record what is doubtful about the files of the policy in force. Administrators.
     WarnOfPolicy {
         /// Its name.

@@ -1547,6 +1547,31 @@ macro_rules! event_table {
     is "policy" "warned", of [], plan Never, replay Left, concerns [],
     public Plan(PolicyWarned { name: name.clone(), warnings: warnings.clone() });
 
+    /// The first node of a run was told to send a signal, or its time ahead of the end of the walltime had come (OAR-S-30).
+    JobSignalDelivered {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// The signal's number.
+        signal: u8,
+        /// Whether its time had come. Otherwise somebody had it sent.
+        was_due: bool,
+        /// How many processes were there to receive it.
+        processes: u32,
+    }
+    is "job" "signal_delivered", of [job, run], plan Never, replay Left, concerns [],
+    public Run(JobSignalDelivered {
+        job: *job,
+        run: *run,
+        node: name_of(names, *node),
+        signal: *signal,
+        was_due: *was_due,
+        processes: *processes,
+    });
+
     } };
 }
 pub(crate) use event_table;

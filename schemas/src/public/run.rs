@@ -163,6 +163,26 @@ public_events! { RunData
     }
     says |data, f| write!(f, "job {} was sent signal {}", data.job, data.signal);
 
+    /// The first node of a run has sent its processes a signal, which was asked for or due some time before its end.
+    "job" "signal_delivered" JobSignalDelivered about job {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The name of the node.
+        node: String,
+        /// The signal's number.
+        signal: u8,
+        /// Whether its time had come. Otherwise somebody had it sent.
+        was_due: bool,
+        /// How many processes were there to receive it.
+        processes: u32,
+    }
+    says |data, f| {
+        let (job, signal, node) = (data.job, data.signal, &data.node);
+        write!(f, "signal {signal} has reached {} processes of job {job} on node {node}", data.processes)
+    };
+
     /// A run starts ahead of a waiting job.
     "job" "backfilled" JobBackfilled about job {
         /// The job.

@@ -108,7 +108,7 @@ impl State {
             }
             Event::PolicySet { policy } => self.policy_set(policy, now),
             // A record for people: the policy in force stays.
-            Event::PolicyRefused { .. } | Event::PolicyWarned { .. } => {}
+            Event::PolicyRefused { .. } | Event::PolicyWarned { .. } | Event::JobSignalDelivered { .. } => {}
             Event::ReservationSet { reservation } => self.reservation_set(reservation, now),
             Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
             Event::ReservationBegun { name } => self.reservation_begun(name, now),

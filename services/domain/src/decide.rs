@@ -82,6 +82,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             runs::decide::hello(&access, &boot_id, known, highest_run, now)
         }
         Command::NodeStarted { part } => runs::decide::started(&access, part),
+        Command::NodeSignalled { part, signal, was_due, processes } => {
+            runs::decide::signalled(&access, part, signal, was_due, processes)
+        }
         Command::NodeEnded { part, exit } => runs::decide::ended(&access, part, exit),
         Command::NodeStepEnded { part, step, exit, statuses } => {
             steps::decide::ended(&access, part, step, exit, statuses)

@@ -480,13 +480,13 @@ impl Containment {
     /// If the group refuses.
     pub fn thaw(&self) -> io::Result<()> {
         match &self.unit {
-            RunUnit::Cgroup2(group) => group.write("cgroup.freeze", "0"),
-            RunUnit::Cgroup1 { freezer, .. } => freezer.write("freezer.state", "THAWED"),
-            RunUnit::Processes => {
-                self.signal(libc::SIGCONT);
-                Ok(())
-            }
+            RunUnit::Cgroup2(group) => group.write("cgroup.freeze", "0")?,
+            RunUnit::Cgroup1 { freezer, .. } => freezer.write("freezer.state", "THAWED")?,
+            RunUnit::Processes => {}
         }
+        // A thawed program learns by it that it stood still (OAR-S-03).
+        self.signal(libc::SIGCONT);
+        Ok(())
     }
 
     /// Processor time and peak memory from the groups' own accounts, if they keep any.

@@ -76,6 +76,8 @@ pub enum News {
     Fence,
     /// It was suspended and is to continue: why is in its folder.
     SuspensionUnwanted,
+    /// Its processes were sent a signal, which is in its folder.
+    Signalled,
 }
 
 /// The bytes of a message.

@@ -4,7 +4,7 @@ use crate::{
     RunKey,
     launcher::About,
     site,
-    spool::{End, RunFolder},
+    spool::{End, RunFolder, Sent},
 };
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
@@ -94,6 +94,11 @@ impl Reports {
             let unfit = site::unfit(&self.spool).or_else(|| spool_fault(&report)).filter(|_| was_end && !key.is_step());
             let (node, spool) = (self.node.clone(), self.spool.clone());
             self.travelling.spawn(async move {
+                if was_end && !key.is_step() {
+                    let folder = RunFolder::of(&spool, key);
+                    tell_signals(&ledger, &node, &folder, key).await;
+                    folder.forget_signals();
+                }
                 let is_told = match unfit {
                     Some(why) => tell_unfit(&ledger, &node, &spool, &why).await,
                     None => true,
@@ -199,6 +204,23 @@ pub async fn tell_unwanted_suspension(
     }
     folder.forget_unwanted_suspension();
     key
+}
+
+/// Tells the ledger of the signals that were sent to the processes of a run and that it does not know yet (OAR-S-30).
+pub async fn tell_signals(ledger: &LedgerClient, node: &str, folder: &RunFolder, key: RunKey) {
+    for (number, Sent { signal, was_due, processes }) in folder.untold_signals(key) {
+        let parts: [&[u8]; 4] = [b"node signalled", node.as_bytes(), &key.to_bytes(), &number.to_le_bytes()];
+        let envelope = CommandEnvelope {
+            id: CommandId::derived(&parts),
+            actor: Actor::Executor(node.to_owned()),
+            trace: TraceContext::default(),
+            command: Command::NodeSignalled { part: key.part, signal, was_due, processes },
+        };
+        while !is_settled(key, None, ledger.send(&envelope).await) {
+            tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+        }
+        folder.note_told_signals(key, number + 1);
+    }
 }
 
 fn is_settled(key: RunKey, about: Option<About>, answer: Result<Answer, BusError>) -> bool {

@@ -106,6 +106,8 @@ struct Executor {
     ledger: LedgerClient,
     /// Runs that should not have been suspended, as the ledger is being told.
     unwanted_suspensions: JoinSet<RunKey>,
+    /// Signals on their way to the ledger.
+    signals: JoinSet<()>,
     telling_unwanted: BTreeSet<RunKey>,
     copies: Copies,
     contents: Arc<Contents>,
@@ -217,6 +219,7 @@ impl Executor {
             contents: Arc::new(Contents::new(ledger.clone(), config.node.clone())),
             ledger,
             unwanted_suspensions: JoinSet::new(),
+            signals: JoinSet::new(),
             telling_unwanted: BTreeSet::new(),
             fetching: JoinSet::new(),
             config,
@@ -617,6 +620,7 @@ impl Executor {
             News::Output => self.clients.has_news(key),
             News::Fence => self.members.look(key),
             News::SuspensionUnwanted => self.tell_unwanted_suspension(key),
+            News::Signalled => self.tell_signals(key),
             News::Ended => match RunFolder::of(&self.spool_root, key).log() {
                 Ok(Some(RunLog { end: Some(end), .. })) => self.ended(key, end),
                 _ => self.ask(Work::Inspect(key)),
@@ -660,6 +664,14 @@ impl Executor {
         }
         let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
         self.unwanted_suspensions.spawn(reports::tell_unwanted_suspension(ledger, node, folder, key, why));
+    }
+
+    /// Tells the ledger of the signals that a shim has noted. One whose notice is lost is told with the end of the run.
+    fn tell_signals(&mut self, key: RunKey) {
+        while self.signals.try_join_next().is_some() {}
+        let folder = RunFolder::of(&self.spool_root, key);
+        let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
+        self.signals.spawn(async move { reports::tell_signals(&ledger, &node, &folder, key).await });
     }
 
     fn know(&mut self, key: RunKey, about: Option<About>) {

@@ -248,7 +248,7 @@ pub fn account(name: &str) -> Result<Identity, String> {
 }
 
 /// Whether the order is for the first node of its job.
-fn is_first_node(order: &LaunchOrder) -> bool {
+pub(crate) fn is_first_node(order: &LaunchOrder) -> bool {
     order.node_index == 0 && order.nodes.first().is_some_and(|node| node.component == 0)
 }
 

@@ -78,6 +78,12 @@ pub const SITE_NODE_FILE: &str = "site-nodes";
 pub const PROCESS_FILE: &str = "site-processes";
 /// The name of the file that says why a run that was suspended is to continue.
 const UNWANTED_SUSPENSION: &str = "unwanted-suspension";
+/// The name of the file with the signals that were sent to the processes of a run.
+const SIGNALS: &str = "signals";
+/// The name of the file that says how many of them the ledger knows.
+const SIGNALS_TOLD: &str = "signals-told";
+/// The longest such file, in bytes. What does not fit is told nobody: its owner can send any number of signals.
+const MAX_SIGNALS_BYTES: u64 = 1 << 16;
 /// The longest such reason, in bytes.
 const MAX_REASON_BYTES: u64 = 4096;
 /// The name of the job's temporary folder in a run folder.
@@ -467,6 +473,25 @@ impl From<NodeExit> for End {
     }
 }
 
+/// A signal that was sent to the processes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its number.
+    pub signal: u8,
+    /// Whether its time before the end of the walltime had come.
+    pub was_due: bool,
+    /// How many processes were there.
+    pub processes: u32,
+}
+
+impl Sent {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (signal, was_due) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Self { signal, was_due, processes: words.next()?.parse().ok()? })
+    }
+}
+
 /// The content of the log of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunLog {
@@ -569,6 +594,44 @@ impl RunFolder {
     pub fn forget_unwanted_suspension(&self) {
         // If it stays, the ledger is told again, and finds the run continuing.
         let _ = fs::remove_file(self.file(UNWANTED_SUSPENSION));
+    }
+
+    /// Notes that a signal was sent to the processes of a run.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn note_signal(&self, key: RunKey, sent: Sent) -> io::Result<()> {
+        let Sent { signal, was_due, processes } = sent;
+        let mut signals = OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(SIGNALS))?;
+        if signals.metadata()?.len() < MAX_SIGNALS_BYTES {
+            signals.write_all(format!("{key} {signal} {was_due} {processes}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The signals that were sent to the processes of a run and that the ledger does not know yet, each with its number from 0.
+    pub fn untold_signals(&self, key: RunKey) -> Vec<(usize, Sent)> {
+        let Ok(text) = fs::read_to_string(self.file(SIGNALS)) else { return Vec::new() };
+        let own = text.lines().filter_map(|line| line.strip_prefix(&key.to_string())?.strip_prefix(' '));
+        let sent = own.filter_map(Sent::parse).enumerate();
+        sent.skip(self.told_signals(key)).collect()
+    }
+
+    fn told_signals(&self, key: RunKey) -> usize {
+        let text = fs::read_to_string(self.file(SIGNALS_TOLD)).unwrap_or_default();
+        let count = text.strip_prefix(&key.to_string()).and_then(|count| count.trim().parse().ok());
+        count.unwrap_or(0)
+    }
+
+    /// The ledger knows this many of them.
+    pub fn note_told_signals(&self, key: RunKey, count: usize) {
+        // If this is lost, the ledger is told again, under the same ids.
+        let _ = overwrite(&self.file(SIGNALS_TOLD), 0o600, format!("{key} {count}").as_bytes());
+    }
+
+    /// The run is over, and the ledger knows all of them.
+    pub fn forget_signals(&self) {
+        let _ = fs::remove_file(self.file(SIGNALS)).and_then(|()| fs::remove_file(self.file(SIGNALS_TOLD)));
     }
 
     /// The folder of the launch that a step is inside.

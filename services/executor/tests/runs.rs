@@ -6,6 +6,7 @@ use common::{MODES, NODE, Node, code, modes, until};
 use muster_executor::ContainmentMode;
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
+    command::Command,
     event::{EndCause, StopReason},
     job::{Checkpoint, ExitStatus, Program, WarningSignal},
     node::{NodeOrder, OrderNode},
@@ -160,6 +161,7 @@ async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
         assert_eq!(node.read("out-1").replace("Terminated\n", ""), "usr1\nterm\n", "{mode:?}");
         let lived = exit.ended.micros_since(exit.started.unwrap());
         assert!(lived >= 3_000_000, "{lived} us under {mode:?}: walltime and grace were cut");
+        assert_eq!(signals_told(&node), [(10, true, 1)], "{mode:?}: before its end is told, so is this");
     }
 }
 
@@ -168,7 +170,7 @@ async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
 async fn a_suspended_run_stands_still_and_its_walltime_too() {
     for mode in modes() {
         let node = Node::start(mode).await;
-        let mut order = node.script(1, "while :; do echo x; sleep 0.05; done");
+        let mut order = node.script(1, "trap 'echo continued' CONT; while :; do echo x; sleep 0.05; done");
         order.walltime_seconds = Some(2);
         order.kill_grace_seconds = 0;
         node.launch(order).await;
@@ -192,8 +194,43 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
         assert_eq!(node.read("out-1").len(), length, "{mode:?}");
         assert_eq!(node.ends_told(1), 0, "the walltime ran on under {mode:?}");
         node.order(NodeOrder::Resume { part: PartId::new(RunId(1), 0) }).await;
-        until("more output", || (node.read("out-1").len() > length).then_some(())).await;
+        until("its continuation", || node.read("out-1").contains("continued").then_some(())).await;
         assert_eq!(node.ended(1).await.cause, EndCause::Walltime);
+    }
+}
+
+/// The signals that the ledger was told of, with whether each was due, and how many processes took it.
+fn signals_told(node: &Node) -> Vec<(u8, bool, u32)> {
+    let told = |command: &Command| match command {
+        Command::NodeSignalled { signal, was_due, processes, .. } => Some((*signal, *was_due, *processes)),
+        _ => None,
+    };
+    node.notes.lock().unwrap().commands.iter().filter_map(|envelope| told(&envelope.command)).collect()
+}
+
+/// OAR-S-30: the ledger is told of each signal, and of how many processes took it; only once, and by the first node alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signals_are_told() {
+    for mode in modes() {
+        let node = Node::start(mode).await;
+        let trap = "trap 'echo usr2' USR2; echo on; while :; do sleep 0.05; done";
+        node.launch(node.script(1, trap)).await;
+        let mut elsewhere = node.tasks(2, &["sh", "-c", &format!("exec > out-2; {trap}")]);
+        let first = OrderNode { name: "n0".into(), tasks: 1, component: 0, facts: None };
+        Arc::make_mut(&mut elsewhere.nodes).insert(0, first);
+        elsewhere.node_index = 1;
+        node.launch(elsewhere).await;
+        node.text("out-1").await;
+        node.text("out-2").await;
+        for run in [2, 1] {
+            node.order(NodeOrder::SignalStep { part: PartId::new(RunId(run), 0), step: StepId(0), signal: 12 }).await;
+        }
+        until("the report", || (!signals_told(&node).is_empty()).then_some(())).await;
+        for run in [2, 1] {
+            node.stop(run, StopReason::Cancelled, 0).await;
+            node.ended(run).await;
+        }
+        assert_eq!(signals_told(&node), [(12, false, 1)], "{mode:?}");
     }
 }
 

@@ -138,6 +138,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
         | Command::SuspensionUnwanted { .. }
+        | Command::NodeSignalled { .. }
         | Command::NodeCopied { .. }
         | Command::RunJob { .. }
         | Command::NodeSilent { .. }

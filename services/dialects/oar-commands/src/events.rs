@@ -67,6 +67,7 @@ fn text(own: &str, public: &Value) -> String {
 /// The names of an event: one, or none for what OAR does not tell.
 fn names(own: &str, public: &Value, signal: u8) -> Vec<String> {
     let data = &public["data"];
+    let is_checkpoint = data["signal"].as_u64() == Some(u64::from(signal));
     let name = match (own, word(&data["reason"])) {
         ("job.finished", _) => return vec![end(data).to_owned()],
         ("job.stopping", "cancelled" | "cancelled_at_once") => KILLED,
@@ -77,10 +78,19 @@ fn names(own: &str, public: &Value, signal: u8) -> Vec<String> {
         ("job.held", _) => "HOLD_WAITING_JOB",
         ("job.suspended", _) => HELD,
         ("job.released" | "job.resuming" | "job.resumed", _) => RESUMED,
-        ("job.signalled", _) if data["signal"].as_u64() == Some(u64::from(signal)) => "CHECKPOINT",
+        ("job.signalled", _) if is_checkpoint => "CHECKPOINT",
+        ("job.signal_delivered", _) if is_checkpoint => return delivered(data),
         (other, _) => return vec![other.replace(['.', '-'], "_").to_uppercase()],
     };
     vec![name.to_owned()]
+}
+
+/// The names of the signal of a checkpoint that its node has sent. One whose time had come nobody asked for before.
+fn delivered(data: &Value) -> Vec<String> {
+    let asked = data["was_due"].as_bool().unwrap_or_default().then_some("CHECKPOINT");
+    let has_reached = data["processes"].as_u64().is_some_and(|processes| processes > 0);
+    let outcome = if has_reached { "CHECKPOINT_SUCCESS" } else { "CHECKPOINT_ERROR" };
+    asked.into_iter().chain([outcome]).map(str::to_owned).collect()
 }
 
 /// Whether a node says that the program after a suspension failed. People can write the same words.
@@ -132,7 +142,7 @@ mod tests {
         named(&events, None).into_iter().map(|event| event.name).collect()
     }
 
-    /// OAR-J-25, OAR-X-06
+    /// OAR-J-25, OAR-S-30, OAR-X-06
     #[test]
     fn each_event_has_one_name() {
         let told = names_of(&[
@@ -143,6 +153,8 @@ mod tests {
             ("job.suspended", json!({})),
             ("job.resumed", json!({})),
             ("job.signalled", json!({ "signal": 12 })),
+            ("job.signal_delivered", json!({ "signal": 12, "was_due": false, "processes": 2 })),
+            ("job.signal_delivered", json!({ "signal": 12, "was_due": true, "processes": 0 })),
             ("job.signalled", json!({ "signal": 1 })),
             ("job.stopping", json!({ "reason": "cancelled" })),
             ("job.finished", json!({ "outcome": "cancelled" })),
@@ -157,6 +169,9 @@ mod tests {
                 "HOLD_RUNNING_JOB",
                 "RESUME_JOB",
                 "CHECKPOINT",
+                "CHECKPOINT_SUCCESS",
+                "CHECKPOINT",
+                "CHECKPOINT_ERROR",
                 "JOB_SIGNALLED",
                 "FRAG_JOB_REQUEST",
                 "SWITCH_INTO_ERROR_STATE"

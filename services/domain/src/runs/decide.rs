@@ -191,6 +191,31 @@ pub(crate) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> 
     Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).into_iter().collect()))
 }
 
+/// The first part of a run was sent a signal (OAR-S-30). The others say nothing, and what ends meanwhile is of no interest.
+pub(crate) fn signalled(
+    access: &Access,
+    id: PartId,
+    signal: u8,
+    was_due: bool,
+    processes: u32,
+) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    require_own(access.state, node, id)?;
+    validate::signal("signal", signal)?;
+    let place = |part: &Part| (part.node, part.component);
+    let is_first = |run: &Run, part: &Part| run.parts.first().is_some_and(|first| place(first) == place(part));
+    let first = access.state.part_named(node.id, id).filter(|(run, part)| is_first(run, part));
+    let delivered = first.map(|(run, _)| Event::JobSignalDelivered {
+        job: run.job,
+        run: run.id,
+        node: node.id,
+        signal,
+        was_due,
+        processes,
+    });
+    Ok(Decision::done(delivered.into_iter().collect()))
+}
+
 /// The processes of a part that was being launched run.
 fn part_started(run: &Run, part: &Part) -> Event {
     told_started(run, part, run.started.is_none() && run.others(part).all(has_started))

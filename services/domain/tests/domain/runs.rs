@@ -45,6 +45,28 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     cluster.assert_replays();
 }
 
+/// OAR-S-30: the first part of a run tells of the signals to its processes; nobody else can, and not of another number.
+#[test]
+fn the_first_part_of_a_run_tells_of_signals() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", task_job(2));
+    let run = cluster.start(id, &["node1", "node2"], 1);
+    let part = PartId::new(run, 0);
+    let told = |signal| Command::NodeSignalled { part, signal, was_due: true, processes: 2 };
+    let node = cluster.node_id("node1");
+    let delivered = Event::JobSignalDelivered { job: id, run, node, signal: 12, was_due: true, processes: 2 };
+    assert_eq!(cluster.ok(&executor("node1"), told(12)), [delivered]);
+    assert!(cluster.ok(&executor("node2"), told(12)).is_empty(), "it is not the first");
+    cluster.refused(&executor("node3"), told(12), RefusalCode::Conflict, "of which it has no part");
+    cluster.refused(&executor("node1"), told(0), RefusalCode::Invalid, "signal");
+    cluster.refused(&user("ada"), told(12), RefusalCode::PermissionDenied, "");
+    for node in ["node1", "node2"] {
+        cluster.end(run, node, ExitStatus::Code(0));
+    }
+    assert!(cluster.ok(&executor("node1"), told(12)).is_empty(), "the run is over");
+    cluster.assert_replays();
+}
+
 /// A batch script runs once, on the first node of component 0; the others hold resources (SL-S-09).
 #[test]
 fn a_script_speaks_for_its_run() {

@@ -9,12 +9,11 @@ use nix::{
 };
 use std::{collections::HashMap, fs};
 
-/// Sends a signal to each.
-pub fn signal_all(processes: &[i32], signal: i32) {
-    for process in processes {
-        // SAFETY: kill has no memory effects. The numbers are above 1: never a group, never everybody.
-        unsafe { libc::kill(*process, signal) };
-    }
+/// Sends a signal to each; returns how many took it.
+pub fn signal_all(processes: &[i32], signal: i32) -> usize {
+    // SAFETY: kill has no memory effects. The numbers are above 1: never a group, never everybody.
+    let takes = |process: &&i32| unsafe { libc::kill(**process, signal) } == 0;
+    processes.iter().filter(takes).count()
 }
 
 /// Binds each, with all its threads, to these CPUs, ignoring those that end meanwhile.

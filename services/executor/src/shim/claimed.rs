@@ -6,7 +6,7 @@ use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
     site::{self, SitePrograms, Suspension},
-    spool::{self, Claim, EXECUTOR_SOCKET, PROCESS_FILE, RunFolder, SITE_NODE_FILE, give, overwrite},
+    spool::{self, Claim, EXECUTOR_SOCKET, PROCESS_FILE, RunFolder, SITE_NODE_FILE, Sent, give, overwrite},
 };
 use muster_dialect::Dialect;
 use muster_schemas::{time::Timestamp, unfit::UnfitCause};
@@ -99,6 +99,17 @@ impl Shim {
         match self.folder.note_unwanted_suspension(self.key, &why) {
             Ok(()) => self.tell(News::SuspensionUnwanted),
             Err(error) => log(format_args!("shim {}: that it is to continue cannot be noted: {error}", self.key)),
+        }
+    }
+
+    /// On the first node of the job: notes that its processes were sent a signal, for the ledger.
+    pub fn signalled(&self, sent: Sent) {
+        if self.key.is_step() || !site::is_first_node(&self.claim.order.order) {
+            return;
+        }
+        match self.folder.note_signal(self.key, sent) {
+            Ok(()) => self.tell(News::Signalled),
+            Err(error) => log(format_args!("shim {}: a signal cannot be noted: {error}", self.key)),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::{
     protocol::{Control, News},
     removal,
     site::Suspension,
-    spool::{End, NOTES, SpooledOrder, TEMPORARY},
+    spool::{End, NOTES, Sent, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
 use muster_dialect::Ending;
@@ -322,9 +322,15 @@ impl<'a> Supervised<'a> {
 
     fn obey(&mut self, control: Control) {
         match control {
-            Control::Signal(signal) => self.signal(signal.into()),
+            Control::Signal(signal) => {
+                let reached = self.signal(signal.into());
+                self.note_signal(signal, false, reached);
+            }
             // The tasks must pass it on to what they have started.
-            Control::SignalOwn(signal) => self.signal_own(signal.into()),
+            Control::SignalOwn(signal) => {
+                let reached = self.signal_own(signal.into());
+                self.note_signal(signal, false, reached);
+            }
             Control::Suspend if !self.timeline.is_ending() => self.suspend(),
             Control::Suspend => {}
             Control::Resume => self.resume_by_order(),
@@ -367,7 +373,8 @@ impl<'a> Supervised<'a> {
         if self.stopped.is_none() && !self.timed_out {
             self.resume();
             if let Some(checkpoint) = checkpoint {
-                self.signal(checkpoint.signal.into());
+                let reached = self.signal(checkpoint.signal.into());
+                self.note_signal(checkpoint.signal, false, reached);
             }
             self.stopped = Some(reason);
         }
@@ -377,8 +384,14 @@ impl<'a> Supervised<'a> {
     fn do_what_is_due(&mut self) {
         while let Some(due) = self.timeline.due(now()) {
             match due {
-                Due::Checkpoint(signal) => self.signal(signal),
-                Due::Warn(signal) => self.warn(signal),
+                Due::Checkpoint(signal) => {
+                    let reached = self.signal(signal.into());
+                    self.note_signal(signal, true, reached);
+                }
+                Due::Warn(signal) => {
+                    let reached = self.warn(signal.into());
+                    self.note_signal(signal, true, reached);
+                }
                 Due::Terminate => {
                     self.timed_out |= self.stopped.is_none() && self.aborted.is_none();
                     self.resume();
@@ -447,17 +460,22 @@ impl<'a> Supervised<'a> {
         if self.shim.key.is_step() { processes::descendants_of_this() } else { self.containment.members() }
     }
 
-    fn signal(&self, signal: i32) {
-        processes::signal_all(&self.members(), signal);
+    /// Sends a signal to all processes; returns how many took it.
+    fn signal(&self, signal: i32) -> usize {
+        processes::signal_all(&self.members(), signal)
     }
 
-    fn signal_own(&self, signal: i32) {
+    fn signal_own(&self, signal: i32) -> usize {
         let own: Vec<i32> = self.tasks.keys().copied().collect();
-        processes::signal_all(&own, signal);
+        processes::signal_all(&own, signal)
+    }
+
+    fn note_signal(&self, signal: u8, was_due: bool, reached: usize) {
+        self.shim.signalled(Sent { signal, was_due, processes: u32::try_from(reached).unwrap_or(u32::MAX) });
     }
 
     /// A script knows what it has started, and is warned alone (SL-C-13).
-    fn warn(&self, signal: i32) {
+    fn warn(&self, signal: i32) -> usize {
         match self.spooled.order.launch.program {
             Program::Script { .. } => self.signal_own(signal),
             _ => self.signal(signal),

@@ -7,9 +7,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Send this signal to all processes, so that they save their state.
-    Checkpoint(i32),
+    Checkpoint(u8),
     /// Warn with this signal that the end is near.
-    Warn(i32),
+    Warn(u8),
     /// Ask all processes to end: SIGTERM.
     Terminate,
     /// End them.
@@ -42,8 +42,8 @@ enum Ending {
 impl Timeline {
     /// The times of a run that starts now.
     pub fn new(order: &LaunchOrder, now: Duration) -> Self {
-        let warning = order.launch.warning.map(|ahead| (Due::Warn(ahead.signal.into()), ahead.seconds_before_end));
-        let checkpoint = order.checkpoint.map(|ahead| (Due::Checkpoint(ahead.signal.into()), ahead.seconds_before_end));
+        let warning = order.launch.warning.map(|ahead| (Due::Warn(ahead.signal), ahead.seconds_before_end));
+        let checkpoint = order.checkpoint.map(|ahead| (Due::Checkpoint(ahead.signal), ahead.seconds_before_end));
         let ahead = [warning, checkpoint].into_iter().flatten();
         Self {
             ran: Duration::ZERO,

@@ -315,12 +315,17 @@ fn signals_reach_the_command() {
     site.system.wait_until("it runs", || said(1).starts_with("ready"));
     assert_eq!(site.ok("oardel -c 1"), "The job 1 was sent the signal.\n");
     site.system.wait_until("it saves", || said(1).contains("saved"));
+    let events = |job: u64| site.ok(&format!("oarstat -e -j {job}"));
+    let has_saved = |events: &str| events.contains("] CHECKPOINT:") && events.contains("] CHECKPOINT_SUCCESS:");
+    site.system.wait_until("its signal is on record", || has_saved(&events(1)));
     site.ok("oardel -s HUP 1");
     site.system.wait_until("it is told", || said(1).contains("told"));
     assert_eq!(state(&site, 1), "Running");
     site.ok(&format!("oarsub -l walltime=0:0:5 --checkpoint 4 '{trap}'"));
     site.system.wait_until("it saves before its end", || said(2).contains("saved"));
     wait_for(&site, 2, "Error");
+    let events = events(2);
+    assert!(has_saved(&events), "the node sent it by itself: {events}");
 }
 
 /// OAR-J-10: a shell whose terminal goes away while it waits never runs, and its place is free.
