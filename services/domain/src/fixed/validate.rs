@@ -3,7 +3,6 @@
 use crate::validate::{invalid, shown};
 use muster_schemas::{
     command::Refusal,
-    domains,
     job::{JobSpec, JobType},
 };
 
@@ -18,7 +17,6 @@ pub(crate) fn of_job(spec: &JobSpec) -> Result<(), Refusal> {
     let [way] = &component.alternatives[..] else { return refused("not one request") };
     match () {
         () if spec.array.is_some() => refused("it is an array"),
-        () if domains::entered(&spec.types).is_some() => refused("runs inside a planning domain"),
         () if component.begin.is_none() => refused("no begin time"),
         () if way.walltime_seconds.is_none() => refused("no walltime"),
         () if component.deadline.is_some() => refused("a deadline: it ends when its walltime is over"),

@@ -137,7 +137,7 @@ impl Engine {
             Some(found) => {
                 let is_promised = self.promise_slot(cycle, place, found);
                 if is_promised {
-                    self.note_look(place);
+                    self.note_look(cycle, place);
                 }
                 is_promised.then_some(true)
             }

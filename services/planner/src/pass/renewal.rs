@@ -102,14 +102,18 @@ impl Engine {
             if !cycle.may_look(*place) {
                 return;
             }
-            let is_news = entry.looked_at != Some(self.machine.freed_so_far());
-            if !is_news || cycle.left_out.contains(&entry.id) {
+            if cycle.left_out.contains(&entry.id) {
                 continue;
             }
             let (old, class_id) = (old.clone(), entry.class);
             if self.look_through(cycle, *place) {
                 // They are those of other runs.
                 chances = Chances { as_of: chances.first, first: chances.first, ..Chances::default() };
+            }
+            self.forget_look_past_others(cycle, *place);
+            let looked_at = self.queue.get(*place).and_then(|entry| entry.looked_at);
+            if looked_at == Some(self.machine.freed_so_far()) {
+                continue;
             }
             let class = self.classes.get(class_id);
             let is_by_gaps =
@@ -121,15 +125,24 @@ impl Engine {
             if let Some(found) = better {
                 self.promise_slot(cycle, *place, found);
             }
-            self.note_look(*place);
+            self.note_look(cycle, *place);
         }
     }
 
-    /// The present free resources cannot improve the slot of this job.
-    pub(super) fn note_look(&mut self, place: Place) {
+    /// The present free resources cannot improve the slot of this job, with the room of these runs away.
+    pub(super) fn note_look(&mut self, cycle: &Cycle, place: Place) {
         let so_far = self.machine.freed_so_far();
         if let Some(entry) = self.queue.get_mut(place) {
-            entry.looked_at = Some(so_far);
+            (entry.looked_at, entry.looked_past) = (Some(so_far), cycle.through.fingerprint);
+        }
+    }
+
+    /// Other runs make way for the job than when it was looked at: nothing that was found then counts.
+    fn forget_look_past_others(&mut self, cycle: &Cycle, place: Place) {
+        if let Some(entry) = self.queue.get_mut(place)
+            && entry.looked_past != cycle.through.fingerprint
+        {
+            entry.looked_at = None;
         }
     }
 

@@ -107,6 +107,40 @@ fn the_worked_example_of_containers() {
     }
 }
 
+/// OAR-T-13: inside a container that is a reservation and has begun, a job can have a fixed start: others inside keep clear of
+/// it, and it is refused if the container ends too early.
+#[test]
+fn a_reservation_inside_a_reservation_keeps_its_start() {
+    let mut world = World::new(nodes(4, 1));
+    world.set_policy(easy());
+    let begins = world.state().time().plus_seconds(100);
+    let fixed = |start: Timestamp, spec: JobSpec| {
+        let mut spec = spec;
+        spec.types.push(JobType::FixedStart);
+        spec.components[0].begin = Some(start);
+        spec
+    };
+    let container = world.submit(fixed(begins, opening(whole(3, 1000))));
+    assert!(world.settle().is_empty());
+    world.pass(100, container);
+    assert_eq!(world.settle(), [container]);
+    world.report_start(container);
+    let start = world.state().time().plus_seconds(300);
+    let reserved = world.submit(fixed(start, inside(container, whole(3, 200))));
+    let too_late = world.submit(fixed(start.plus_seconds(300), inside(container, whole(1, 2000))));
+    assert!(world.settle().is_empty());
+    let slot = world.state().job(reserved).and_then(|job| job.slot.as_ref());
+    assert_eq!(slot.map(|slot| slot.start), Some(start));
+    assert_eq!(world.reason(too_late), None, "it is refused: its container ends before it");
+    let [long, short] = [400, 200].map(|seconds| world.submit(inside(container, whole(1, seconds))));
+    assert_eq!(world.settle(), [short], "the other would delay the reservation");
+    world.end(short);
+    world.pass(300, container);
+    assert_eq!(world.settle(), [reserved]);
+    world.end(reserved);
+    assert_eq!(world.settle(), [long]);
+}
+
 /// OAR-T-16, OAR-G-05: what a job inside has stays its own when its container is over: nobody else is planned there.
 #[test]
 fn cores_of_a_job_inside_are_not_given_away_when_its_container_ends() {
