@@ -68,6 +68,8 @@ pub struct Engine {
     pub(crate) bounds: BTreeSet<(Timestamp, Bound)>,
     /// The number of passes so far.
     pub(crate) passes: u64,
+    /// When the last one was.
+    pub(crate) passed_at: Option<Timestamp>,
     /// The generation of the machine for which hopeless classes are known.
     pub(crate) judged_generation: u64,
     pub(crate) capacity_freed: bool,
@@ -143,6 +145,7 @@ impl Engine {
             reservations: BTreeMap::new(),
             bounds: BTreeSet::new(),
             passes: 0,
+            passed_at: None,
             judged_generation: 0,
             capacity_freed: false,
             slots_in_doubt: false,

@@ -97,6 +97,7 @@ impl Engine {
         trace: Option<Vec<Look>>,
     ) -> Cycle<'c> {
         self.passes += 1;
+        self.passed_at = Some(now);
         self.extend_overdue(now);
         let freed_so_far = self.machine.freed_so_far();
         self.set_hours(now);

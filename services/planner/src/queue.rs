@@ -47,8 +47,8 @@ pub(crate) struct Entry {
     pub activation: Option<Arc<Activation>>,
     /// How much had been freed when its slot was last found not to improve.
     pub looked_at: Option<usize>,
-    /// The fingerprint of the runs whose room was away then.
-    pub looked_past: u64,
+    /// Whether runs made way for it then.
+    pub looked_past_runs: bool,
     /// Why it waits, as far as that is already known: see [`Queue::set_known_reason`].
     pub known_reason: Option<Arc<WaitReason>>,
     /// Until when it waits for nodes in few groups, while it could start in more.
@@ -419,7 +419,7 @@ impl Queue {
             slot: job.slot,
             activation: job.activation,
             looked_at: None,
-            looked_past: 0,
+            looked_past_runs: false,
             known_reason: None,
             patient_until: None,
             block,

@@ -195,7 +195,15 @@ impl<K: Ord + Copy> Book<K> {
         if self.is_empty() {
             return None;
         }
-        self.first_breach(parts, start).map(|found| found.breach)
+        self.first_breach(parts, start, end(parts, start)).map(|found| found.breach)
+    }
+
+    /// The same if it held its parts in `[from, until)`, however long its walltime is.
+    pub fn breach_between(&self, parts: &[Part], from: Timestamp, until: Timestamp) -> Option<Breach> {
+        if self.is_empty() {
+            return None;
+        }
+        self.first_breach(parts, from, until).map(|found| found.breach)
     }
 
     /// The first start from a moment on at which all limits hold as long as the job runs.
@@ -206,11 +214,11 @@ impl<K: Ord + Copy> Book<K> {
         if self.is_empty() {
             return Ok(from);
         }
-        let Some(first) = self.first_breach(parts, from) else { return Ok(from) };
+        let Some(first) = self.first_breach(parts, from, end(parts, from)) else { return Ok(from) };
         let last = self.known_until(parts, from);
         let mut start = first.over;
         while start <= last {
-            match self.first_breach(parts, start) {
+            match self.first_breach(parts, start, end(parts, start)) {
                 None => return Ok(start),
                 Some(found) => start = found.over,
             }
@@ -251,9 +259,7 @@ impl<K: Ord + Copy> Book<K> {
         known.plus_seconds(KNOWN_WEEKS_SECONDS)
     }
 
-    fn first_breach(&self, parts: &[Part], start: Timestamp) -> Option<Found> {
-        let seconds = parts.iter().map(|part| part.walltime_seconds).max()?;
-        let end = start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX);
+    fn first_breach(&self, parts: &[Part], start: Timestamp, end: Timestamp) -> Option<Found> {
         let mut from = start;
         let mut known_until = None;
         let mut of_sets: BTreeMap<usize, Vec<Wanted>> = BTreeMap::new();
@@ -359,6 +365,12 @@ impl<K: Ord + Copy> Book<K> {
         }
         all
     }
+}
+
+/// When parts end that a job has from then on: after the longest walltime.
+fn end(parts: &[Part], start: Timestamp) -> Timestamp {
+    let seconds = parts.iter().map(|part| part.walltime_seconds).max().unwrap_or(0);
+    start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
 }
 
 fn sum(part: &Part) -> Sum {

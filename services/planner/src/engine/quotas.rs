@@ -65,10 +65,10 @@ impl Engine {
             return false;
         }
         let parts = parts(&run.run.holder, &run.run.demand, &run.usage);
-        let seconds = parts.iter().map(|part| part.walltime_seconds).max().and_then(|most| i64::try_from(most).ok());
-        let from = run.assumed_end.plus_seconds(-seconds.unwrap_or(0));
+        let Some(from) = self.passed_at else { return true };
         self.quotas.release(Claim::Run(run.run.job));
-        let breaks = self.quotas.breach(&parts, from).is_some();
+        // One that was suspended, or is late, lasts for longer than its walltime.
+        let breaks = self.quotas.breach_between(&parts, from, run.assumed_end).is_some();
         self.count_run(run);
         breaks
     }

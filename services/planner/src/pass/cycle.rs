@@ -165,8 +165,6 @@ pub(super) struct Through {
     pub away: Vec<bool>,
     /// The runs that are away.
     pub jobs: Vec<JobId>,
-    /// Tells them from others; 0 if there are none.
-    pub fingerprint: u64,
     /// The same by node.
     pub on_nodes: BTreeMap<NodeId, Vec<JobId>>,
     /// Those that have licences.

@@ -55,7 +55,7 @@ impl Engine {
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
         // Promises behind a run that makes way count on its end, and who makes way is decided again in each pass.
         let is_in_doubt = std::mem::take(&mut self.slots_in_doubt) || !self.yielding.is_empty();
-        if !is_in_doubt || self.machine.promises() == 0 {
+        if self.machine.promises() == 0 || !(is_in_doubt || self.has_late_promises(cycle)) {
             return;
         }
         for block in self.queue.blocks() {
@@ -80,6 +80,11 @@ impl Engine {
             }
             self.queue.restore(block, sorted);
         }
+    }
+
+    /// Whether a job waits for an overrunning run: what it is promised moves on with time, and into what others are promised.
+    fn has_late_promises(&self, cycle: &Cycle) -> bool {
+        self.queue.entries().any(|entry| entry.slot.as_ref().is_some_and(|slot| slot.start < cycle.now))
     }
 
     /// Takes back the promise of a job that has waited too long for an overrunning run: its nodes no longer serve the

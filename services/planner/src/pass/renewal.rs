@@ -110,7 +110,7 @@ impl Engine {
                 // They are those of other runs.
                 chances = Chances { as_of: chances.first, first: chances.first, ..Chances::default() };
             }
-            self.forget_look_past_others(cycle, *place);
+            self.forget_look_if_in_vain(cycle, *place);
             let looked_at = self.queue.get(*place).and_then(|entry| entry.looked_at);
             if looked_at == Some(self.machine.freed_so_far()) {
                 continue;
@@ -133,14 +133,18 @@ impl Engine {
     pub(super) fn note_look(&mut self, cycle: &Cycle, place: Place) {
         let so_far = self.machine.freed_so_far();
         if let Some(entry) = self.queue.get_mut(place) {
-            (entry.looked_at, entry.looked_past) = (Some(so_far), cycle.through.fingerprint);
+            (entry.looked_at, entry.looked_past_runs) = (Some(so_far), cycle.through.is_open());
         }
     }
 
-    /// Other runs make way for the job than when it was looked at: nothing that was found then counts.
-    fn forget_look_past_others(&mut self, cycle: &Cycle, place: Place) {
+    /// Forgets that a job was looked at if an earlier start may be possible although nothing was freed since: if runs make way
+    /// for it, or did then, because others may now, and if it may fit where less is free, as one of all cores does: time
+    /// takes away what is promised soon.
+    fn forget_look_if_in_vain(&mut self, cycle: &Cycle, place: Place) {
+        let Some(class_id) = self.queue.class_at(place) else { return };
+        let is_monotone = self.search(cycle.now).is_monotone(&self.classes.get(class_id).demand);
         if let Some(entry) = self.queue.get_mut(place)
-            && entry.looked_past != cycle.through.fingerprint
+            && (entry.looked_past_runs || cycle.through.is_open() || !is_monotone)
         {
             entry.looked_at = None;
         }

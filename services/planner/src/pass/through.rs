@@ -15,11 +15,7 @@ use crate::{
     search::{Found, Search},
 };
 use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The facts of a run that decide for whom it makes way.
 type KindKey = (Vec<Arc<str>>, Option<i64>, Option<(Arc<str>, i64)>);
@@ -47,7 +43,6 @@ impl Engine {
             let jobs = kinds.iter().zip(&is_away).filter(|(_, away)| **away).flat_map(|((_, jobs), _)| jobs);
             jobs.for_each(|job| self.take_away(cycle, *job));
             cycle.through.away = is_away;
-            cycle.through.fingerprint = fingerprint(&cycle.through.jobs);
             self.forget_searches(cycle);
         }
         cycle.through.kinds = Some(kinds);
@@ -60,7 +55,6 @@ impl Engine {
             return;
         }
         cycle.through.away.clear();
-        cycle.through.fingerprint = 0;
         std::mem::take(&mut cycle.through.jobs).into_iter().for_each(|job| self.give_room(job));
         let nodes = std::mem::take(&mut cycle.through.on_nodes);
         cycle.index.update(&self.machine, nodes.into_keys(), cycle.now);
@@ -183,16 +177,6 @@ impl Engine {
         let found = found.filter(|found| found.start > cycle.now && found.start < before)?;
         self.slot_beside(cycle, place, found.start, &found.placement)
     }
-}
-
-/// The same for the same jobs in the same order; 0 for none.
-fn fingerprint(jobs: &[JobId]) -> u64 {
-    if jobs.is_empty() {
-        return 0;
-    }
-    let mut hasher = DefaultHasher::new();
-    jobs.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Only the ways in which a placement serves the components of a job.
