@@ -218,6 +218,9 @@ impl Engine {
             self.limits.end(&holder, &demand, &uses, attributes.as_deref());
         }
         cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
+        // Nobody makes way for a job that has found room elsewhere since.
+        let started: BTreeSet<JobId> = cycle.plan.starts.iter().map(|start| start.job).collect();
+        cycle.plan.preemptions.retain(|one| !started.contains(&one.for_job));
         for run in cycle.swapped.drain(..).rev() {
             self.lend_run(run.active().job);
             self.hold_run(run);

@@ -2,6 +2,7 @@
 
 use super::{Cycle, yielding::Wanted};
 use crate::{
+    domains::{asked, domain_of},
     engine::Engine,
     limits::Usage,
     machine::Holding,
@@ -65,7 +66,7 @@ impl Engine {
                 return self.clear_way(cycle, place);
             }
             Some(Err(breach)) => breach,
-            None => format!("no room at {start}"),
+            None => self.shut_domain(&demand).unwrap_or_else(|| format!("no room at {start}")),
         };
         let later = self.viewed(demand.sharing.as_ref(), |engine| {
             engine.refresh_gaps(class, cycle.now);
@@ -80,6 +81,13 @@ impl Engine {
             // The ledger ends the job for this reason, so it is told even if nobody wants reasons.
             cycle.tell(entry.id, WaitReason::NeverFits(format!("{refusal}; {when}")));
         }
+    }
+
+    /// That the planning domain of a job holds nothing yet, if that is so: nobody knows what it will hold.
+    fn shut_domain(&self, demand: &Demand) -> Option<String> {
+        let key = asked(demand)?;
+        let is_open = self.nodes_in(key).any(|(.., is_open)| is_open);
+        (!is_open).then(|| format!("planning domain {} holds nothing yet", domain_of(key).unwrap_or_default()))
     }
 
     /// A promise of a placement from a time on, or the quota that it would break.
@@ -116,6 +124,10 @@ impl Engine {
         }
         let Some(class) = self.queue.class_at(place) else { return };
         let demand = self.classes.get(class).demand.clone();
+        if asked(&demand).is_some() && !self.machine.serves(&demand, &there, cycle.now) {
+            // Its planning domain no longer has what it was promised.
+            return;
+        }
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
         let redeemed = self.viewed(demand.sharing.as_ref(), |engine| engine.redeemed(&demand, &there, cycle.now));

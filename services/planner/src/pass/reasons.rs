@@ -65,13 +65,17 @@ impl Engine {
         }
         let unaware = self.queue.unaware(&self.classes);
         let started: BTreeSet<u64> = cycle.plan.starts.iter().map(|start| start.job.number).collect();
-        // A limit comes first.
-        let is_limited = |waiting: &&WaitingJob| matches!(waiting.reason, WaitReason::Limit(_));
-        let limited: BTreeSet<JobId> = cycle.plan.reasons.iter().filter(is_limited).map(|told| told.job).collect();
+        // A limit comes first, and that a fixed start is refused: somebody waits for the answer.
+        let comes_first = |waiting: &&WaitingJob| match waiting.reason {
+            WaitReason::Limit(_) => true,
+            WaitReason::NeverFits(_) => self.queue.place_of(waiting.job).is_some_and(|place| self.is_fixed(place)),
+            _ => false,
+        };
+        let told_before: BTreeSet<JobId> = cycle.plan.reasons.iter().filter(comes_first).map(|told| told.job).collect();
         let left_out = cycle.left_out;
         let reason = |entry: &Entry| {
             let reason = self.classes.get(entry.class).hopeless.as_ref()?;
-            let is_passed_over = left_out.contains(&entry.id) || limited.contains(&entry.id);
+            let is_passed_over = left_out.contains(&entry.id) || told_before.contains(&entry.id);
             (!is_passed_over && !started.contains(&entry.id.number)).then_some(reason)
         };
         // It matters more than their place in the order.

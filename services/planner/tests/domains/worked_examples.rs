@@ -122,6 +122,12 @@ fn a_reservation_inside_a_reservation_keeps_its_start() {
     };
     let container = world.submit(fixed(begins, opening(whole(3, 1000))));
     assert!(world.settle().is_empty());
+    let too_soon = world.submit(fixed(begins.plus_seconds(10), inside(container, whole(1, 10))));
+    let told = world.plan().plan.reasons;
+    let why = told.into_iter().find(|one| one.job == too_soon).map(|one| one.reason);
+    let Some(WaitReason::NeverFits(why)) = why else { panic!("{why:?}") };
+    assert!(why.starts_with("planning domain 1 holds nothing yet"), "{why}");
+    assert!(world.settle().is_empty());
     world.pass(100, container);
     assert_eq!(world.settle(), [container]);
     world.report_start(container);
