@@ -107,6 +107,7 @@ fn table(reservations: &[ReservationView]) -> Table {
         let (state, count) = match &spec.nodes {
             ReservedNodes::Count { count, .. } if nodes.is_empty() => ("unplaced", *count as usize),
             _ if *begun => ("active", nodes.len()),
+            _ if spec.stays_ahead_seconds > 0 => ("ahead", nodes.len()),
             _ => ("planned", nodes.len()),
         };
         table.push([

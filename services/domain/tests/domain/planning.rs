@@ -336,7 +336,8 @@ fn nodes_of_a_reservation_are_replaced() {
     assert!(cluster.state.replaces_nodes());
     assert_eq!(place(&mut cluster, &["node2", "node3"]), [], "node1 stays");
     assert_eq!(place(&mut cluster, &["node1", "node2"]), [], "these it has");
-    assert_eq!(place(&mut cluster, &["node1", "node3"]).len(), 1);
+    let events = place(&mut cluster, &["node1", "node3"]);
+    assert!(events.iter().any(|event| matches!(event, Event::ReservationPlaced { .. })), "{events:?}");
     assert_eq!(placed(&cluster), ids(&cluster, &["node1", "node3"]));
     assert!(!cluster.state.replaces_nodes());
     cluster.pass(10);

@@ -504,7 +504,8 @@ fn the_scheduler_is_diagnosed() {
     );
     assert!(site.ok("sdiag -V").starts_with("slurm "));
     let data: serde_json::Value = serde_json::from_str(&site.ok("sdiag --json")).expect("a document");
-    let counts = ["jobs_submitted", "jobs_started", "jobs_failed", "jobs_pending"].map(|name| &data["statistics"][name]);
+    let counts =
+        ["jobs_submitted", "jobs_started", "jobs_failed", "jobs_pending"].map(|name| &data["statistics"][name]);
     assert_eq!(counts, [3, 2, 1, 1], "{data}");
 }
 
