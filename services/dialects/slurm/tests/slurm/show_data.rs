@@ -25,28 +25,54 @@ use muster_slurm::{
     words::NodeFacts,
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-/// The names of fields of a kind of thing, by path.
-fn names(kind: &str) -> BTreeSet<&'static str> {
-    let text = include_str!("golden/data_parser.txt");
-    let lines = text.lines().skip_while(|line| line.strip_prefix('[') != Some(&format!("{kind}]")));
-    let own = lines.skip(1).take_while(|line| !line.starts_with('['));
-    own.flat_map(str::split_whitespace).collect()
+/// The values that a field may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A number that need not be set.
+    Settable,
+    /// A plain number.
+    Number,
+    /// Anything else.
+    Other,
 }
 
-/// The paths of a value, down to those that are named.
-fn paths(value: &Value, named: &BTreeSet<&str>, at: &str, all: &mut BTreeSet<String>) {
-    let deeper = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
-    match value {
-        _ if named.contains(at) => drop(all.insert(at.to_owned())),
-        Value::Array(items) => items.iter().for_each(|item| paths(item, named, at, all)),
-        Value::Object(members) => members.iter().for_each(|(name, member)| paths(member, named, &deeper(name), all)),
-        _ => drop(all.insert(at.to_owned())),
+impl Form {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(members) if members.contains_key("number") => Self::Settable,
+            Value::Number(_) => Self::Number,
+            _ => Self::Other,
+        }
     }
 }
 
-/// Asserts that things together have all fields of their kind and no others, but for those of another list.
+/// The names of fields of a kind of thing, by path, with what they may be.
+fn names(kind: &str) -> BTreeMap<&'static str, Form> {
+    let text = include_str!("golden/data_parser.txt");
+    let lines = text.lines().skip_while(|line| line.strip_prefix('[') != Some(&format!("{kind}]")));
+    let own = lines.skip(1).take_while(|line| !line.starts_with('['));
+    let field = |word: &'static str| match (word.strip_suffix('='), word.strip_suffix('#')) {
+        (Some(name), _) => (name, Form::Settable),
+        (_, Some(name)) => (name, Form::Number),
+        _ => (word, Form::Other),
+    };
+    own.flat_map(str::split_whitespace).map(field).collect()
+}
+
+/// The paths of a value, down to those that are named, with the form of what is there.
+fn paths(value: &Value, named: &BTreeMap<&str, Form>, at: &str, all: &mut BTreeMap<String, Form>) {
+    let deeper = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
+    match value {
+        _ if named.contains_key(at) => drop(all.insert(at.to_owned(), Form::of(value))),
+        Value::Array(items) => items.iter().for_each(|item| paths(item, named, at, all)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| paths(member, named, &deeper(name), all)),
+        _ => drop(all.insert(at.to_owned(), Form::of(value))),
+    }
+}
+
+/// Asserts that things together have all fields of their kind in their form, and no others, but for those of another list.
 #[track_caller]
 fn assert_names(kind: &str, value: &Value, but: &str) {
     let named = names(kind);
@@ -55,11 +81,13 @@ fn assert_names(kind: &str, value: &Value, but: &str) {
     if let Value::Array(items) = &mut value {
         items.iter_mut().filter_map(Value::as_object_mut).for_each(|item| drop(item.remove(but)));
     }
-    let mut all = BTreeSet::new();
+    let mut all = BTreeMap::new();
     paths(&value, &named, "", &mut all);
-    let unknown: Vec<&String> = all.iter().filter(|path| !named.contains(path.as_str())).collect();
-    let missing: Vec<&&str> = named.iter().filter(|path| !all.contains(**path)).collect();
+    let unknown: Vec<_> = all.keys().filter(|path| !named.contains_key(path.as_str())).collect();
+    let missing: Vec<_> = named.keys().filter(|path| !all.contains_key(**path)).collect();
     assert!(unknown.is_empty() && missing.is_empty(), "{kind}: unknown {unknown:?}, missing {missing:?}");
+    let of_other_form: Vec<_> = all.iter().filter(|(path, form)| named[path.as_str()] != **form).collect();
+    assert!(of_other_form.is_empty(), "{kind}: {of_other_form:?}");
 }
 
 fn asker(command: &[String]) -> Asker<'_> {

@@ -4,7 +4,7 @@ use super::{Group, NodeRecord, Partition};
 use crate::{
     hostlist,
     show::{
-        data::{Asker, joined, limit, moment, number, partition_state},
+        data::{Asker, joined, limit, moment, number, partition_state, seconds},
         tres,
     },
     words::NodeState,
@@ -159,7 +159,7 @@ pub(super) fn group<'a>(group: &Group, nodes: impl IntoIterator<Item = &'a NodeR
         "reason": {
             "description": first.and_then(|node| node.reason.as_deref()).unwrap_or_default(),
             "user": first.and_then(|node| node.reason_user.as_deref()).unwrap_or_default(),
-            "time": moment(first.and_then(|node| node.reason_time)),
+            "time": seconds(first.and_then(|node| node.reason_time)),
         },
         "resource_spec": { "cpus": "", "memory": 0 },
         "reservation": first.map_or("", |node| &node.reservation),
