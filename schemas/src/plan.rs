@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 /// An advance reservation: nodes that serve only some jobs for a time. A job that names it runs in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservationSpec {
     /// Its name, unique in the cluster.
@@ -50,6 +50,33 @@ pub struct ReservationSpec {
     /// for them while it lasts.
     #[serde(default)]
     pub is_flexible: bool,
+    /// Which of its nodes others take the place of, as far as idle ones are there; only of one by number.
+    #[serde(default)]
+    pub replaces: Replaced,
+    /// It never begins: its beginning stays this many seconds ahead, so that others use its nodes for no longer than that at
+    /// a time; 0 means that it begins at its time.
+    #[serde(default)]
+    pub stays_ahead_seconds: u64,
+    /// Days on which one that repeats each day does not begin, counted from the day of its beginning: bit `n` stands for the
+    /// day `n` days later, 1 to 6, and for each day a week after that.
+    #[serde(default)]
+    pub skipped_days: u8,
+    /// Whether the users that it is for may remove it.
+    #[serde(default)]
+    pub users_may_remove: bool,
+}
+
+/// The nodes of a reservation that others take the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Replaced {
+    /// None: it keeps those that were chosen.
+    #[default]
+    None,
+    /// Those that are lost or drained.
+    Lost,
+    /// These, and those on which a job runs, so that it has idle ones.
+    Used,
 }
 
 /// The nodes of a reservation.
@@ -67,6 +94,12 @@ pub enum ReservedNodes {
         /// Only nodes that serve this queue.
         queue: Option<String>,
     },
+}
+
+impl Default for ReservedNodes {
+    fn default() -> Self {
+        Self::Named(Vec::new())
+    }
 }
 
 /// A time in which a node serves no jobs.

@@ -203,10 +203,7 @@ fn reservation() -> ReservationSpec {
         accounts: vec!["physics".into()],
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     }
 }
 

@@ -7,3 +7,4 @@ mod state;
 pub(crate) mod validate;
 
 pub use state::Reservation;
+pub(crate) use state::taken;

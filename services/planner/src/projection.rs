@@ -152,7 +152,7 @@ impl Projection {
             self.tell_jobs();
         }
         let is_of_choice = matches!(event, Event::NodeLoadMeasured { .. }) && self.engine.chooses_by_load();
-        Ok(effect.can_change_plan() || has_other_size || is_of_choice)
+        Ok(effect.can_change_plan() || has_other_size || is_of_choice || self.replaces_nodes(event))
     }
 
     /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.
@@ -164,6 +164,7 @@ impl Projection {
 
     /// The same with a limit on the time of the pass (OAR-G-09).
     pub fn plan_within<'l>(&mut self, now: Timestamp, left_out: &'l BTreeSet<JobId>, limit: PassLimit<'l>) -> Planned {
+        self.move_reservations(now);
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
         if self.engine.uses_fair_share() {
@@ -184,7 +185,7 @@ impl Projection {
         let Plan { growths, shrinks, preemptions, reserved, backfill_pass, routed, short_of_room, .. } = passed;
         let staged_ahead = self.staged_ahead(&short_of_room);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
-        let reservations = self.unplaced_reservations(now);
+        let reservations = self.placed_reservations(now);
         let mut reasons = reasons;
         if !is_cut_short {
             reasons.extend(self.outdated_reasons(&starts, &reasons, backfill_pass.is_some()));
@@ -441,18 +442,40 @@ impl Projection {
     }
 
     fn set_reservation(&mut self, name: &str) {
+        self.set_reservation_at(name, self.state.time());
+    }
+
+    /// Tells the engine about a reservation as it stands at a time.
+    fn set_reservation_at(&mut self, name: &str, now: Timestamp) {
         match self.state.reservation(name).filter(|reservation| !reservation.nodes.is_empty()) {
-            Some(reservation) => self.engine.set_reservation(Reservation {
-                name: name.into(),
-                start: reservation.spec.start,
-                end: reservation.spec.end,
-                nodes: reservation.nodes.iter().copied().collect(),
-                overlaps: reservation.spec.overlaps,
-                attracts: reservation.spec.attracts,
-                is_flexible: reservation.spec.is_flexible,
-            }),
+            Some(reservation) => {
+                let (start, end) = reservation.period(now);
+                self.engine.set_reservation(Reservation {
+                    name: name.into(),
+                    start,
+                    end,
+                    nodes: reservation.nodes.iter().copied().collect(),
+                    overlaps: reservation.spec.overlaps,
+                    attracts: reservation.spec.attracts,
+                    is_flexible: reservation.spec.is_flexible,
+                })
+            }
             None => self.engine.remove_reservation(name),
         }
+    }
+
+    /// Reservations that stay ahead begin later than at the time of the plan before.
+    fn move_reservations(&mut self, now: Timestamp) {
+        let ahead = self.state.reservations().filter(|reservation| reservation.stays_ahead());
+        for name in ahead.map(|reservation| reservation.spec.name.clone()).collect::<Vec<_>>() {
+            self.set_reservation_at(&name, now);
+        }
+    }
+
+    /// Whether reservations are to have other nodes since a node was lost, drained, or given to a job.
+    fn replaces_nodes(&self, event: &Event) -> bool {
+        matches!(event, Event::NodeLost { .. } | Event::NodeTakenOut { .. } | Event::RunAllocated { .. })
+            && self.state.replaces_nodes()
     }
 
     /// What an event can change, as far as it can be told from the event, with what it was before.

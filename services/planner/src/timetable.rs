@@ -137,12 +137,15 @@ fn runs(state: &State, in_queue: impl Fn(&Job) -> bool) -> Vec<TimetableRun> {
 }
 
 fn reservations(state: &State) -> Vec<TimetableReservation> {
-    let view = |reservation: &muster_domain::reservations::Reservation| TimetableReservation {
-        name: reservation.spec.name.clone(),
-        start: reservation.spec.start,
-        end: reservation.spec.end,
-        nodes: reservation.nodes.iter().map(|node| state.node_name(*node).into_owned()).collect(),
-        asked: reservation.spec.nodes.clone(),
+    let view = |reservation: &muster_domain::reservations::Reservation| {
+        let (start, end) = reservation.period(state.time());
+        TimetableReservation {
+            name: reservation.spec.name.clone(),
+            start,
+            end,
+            nodes: reservation.nodes.iter().map(|node| state.node_name(*node).into_owned()).collect(),
+            asked: reservation.spec.nodes.clone(),
+        }
     };
     let mut reservations: Vec<TimetableReservation> = state.reservations().map(view).collect();
     reservations.sort_by(|one, other| (one.start, &one.name).cmp(&(other.start, &other.name)));

@@ -2,8 +2,8 @@
 
 use super::QueryOptions;
 use crate::values;
-use clap::{ArgGroup, Args};
-use muster_schemas::{Timestamp, resources::NodeFilter};
+use clap::{ArgGroup, Args, ValueEnum};
+use muster_schemas::{Timestamp, plan::Replaced, resources::NodeFilter};
 
 /// `muster reserve`.
 #[derive(Debug, Args)]
@@ -54,6 +54,28 @@ pub struct ReserveOptions {
     /// Once it has begun, it ends when no job has run in it or waited for it for this long
     #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub until_idle: Option<u64>,
+    /// With --count: idle nodes take the place of its nodes that are lost or drained; with `used` also of those on which a job
+    /// runs
+    #[arg(long, value_name = "WHICH", conflicts_with = "nodes")]
+    pub replace: Option<ReplacedNodes>,
+}
+
+/// The nodes of a reservation that others take the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplacedNodes {
+    /// Lost or drained ones.
+    Lost,
+    /// These, and those on which a job runs.
+    Used,
+}
+
+impl From<ReplacedNodes> for Replaced {
+    fn from(which: ReplacedNodes) -> Self {
+        match which {
+            ReplacedNodes::Lost => Self::Lost,
+            ReplacedNodes::Used => Self::Used,
+        }
+    }
 }
 
 /// `muster reservations`.

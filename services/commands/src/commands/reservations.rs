@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use muster_client::{Client, Moment};
 use muster_schemas::{
     CommandId, Timestamp,
-    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+    plan::{NodeClosure, Replaced, ReservationSpec, ReservedNodes},
     views::{ClosuresRequest, ReservationView},
 };
 use std::collections::BTreeMap;
@@ -43,6 +43,7 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
         attract,
         flexible,
         until_idle,
+        replace,
     } = options;
     let after = |seconds: u64| start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
     let nodes = match (nodes, count) {
@@ -67,6 +68,8 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
         ends_after_idle_seconds: until_idle.unwrap_or(0),
         attracts: attract,
         is_flexible: flexible,
+        replaces: replace.map_or(Replaced::None, Replaced::from),
+        ..ReservationSpec::default()
     })
 }
 
@@ -104,6 +107,7 @@ fn table(reservations: &[ReservationView]) -> Table {
         let (state, count) = match &spec.nodes {
             ReservedNodes::Count { count, .. } if nodes.is_empty() => ("unplaced", *count as usize),
             _ if *begun => ("active", nodes.len()),
+            _ if spec.stays_ahead_seconds > 0 => ("ahead", nodes.len()),
             _ => ("planned", nodes.len()),
         };
         table.push([

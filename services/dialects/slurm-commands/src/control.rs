@@ -152,7 +152,7 @@ fn show_data(
         Entity::Nodes => {
             let (nodes, partitions) = (named_nodes(site, id)?, shown::partitions(site)?);
             return site.with_asker(words, |asker, clock| {
-                format.text(&sinfo::document(&partitions, &nodes, asker, clock.now))
+                format.text(&sinfo::document(&partitions, &nodes, env!("CARGO_PKG_VERSION"), asker, clock.now))
             });
         }
         Entity::Partitions => {
@@ -163,7 +163,8 @@ fn show_data(
             ("partitions", named_partitions(site, id)?.iter().map(data).collect::<Vec<_>>())
         }
         Entity::Reservations => {
-            let data = |(view, cores): &(ReservationView, u64)| scontrol::reservation_data(view, *cores);
+            let now = site.clock.now;
+            let data = |(view, cores): &(ReservationView, u64)| scontrol::reservation_data(view, *cores, now);
             ("reservations", named_reservations(site, id)?.iter().map(data).collect())
         }
         Entity::Steps => {

@@ -88,7 +88,13 @@ pub fn sshare(site: &mut Site, words: &[String]) -> Ended {
         return Ok(0);
     }
     let mut rows = shares(site)?;
+    let total: u64 = rows.iter().map(|row| u64::from(row.member.shares)).sum();
     rows.retain(|row| takes(&command, row));
+    if let Some(format) = command.data {
+        let text = site.with_asker(words, |asker, _| format.text(&asker.one("shares", tables::data(&rows, total))))?;
+        print(&text);
+        return Ok(0);
+    }
     let format = command.format.unwrap_or_else(|| tables::usual(command.is_long, command.partitions));
     let no_column = |FormatError(name)| Failure::error("sshare", format_args!("Invalid field requested: \"{name}\""));
     let text = tables::sshare(&rows, &format, &command.style, command.no_header, &site.clock).map_err(no_column)?;

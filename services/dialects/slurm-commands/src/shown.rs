@@ -7,7 +7,7 @@ use muster_schemas::{
     event::EndCause,
     job::{ExitStatus, Usage},
     resources::IndexSet,
-    views::{NodeView, StepDetail, StepNodeDetail},
+    views::{NodeView, ReservationView, StepDetail, StepNodeDetail},
 };
 use muster_slurm::{
     attributes::{Attributes, component},
@@ -33,12 +33,17 @@ pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
         false => Vec::new(),
     };
     let record = |view: &NodeView| {
-        let mut begun =
-            reservations.iter().filter(|known| known.begun && view.reservations.contains(&known.spec.name)).peekable();
-        let is_reserved = begun.peek().is_some();
-        let is_maintained = begun.any(|known| Flags::of(&known.spec).has("MAINT"));
-        let facts = NodeFacts { is_declared_down: view.is_down, is_reserved, is_maintained, ..NodeFacts::default() };
-        Arc::new(NodeRecord::of(view, facts, site.clock.now))
+        let is_its = |known: &&ReservationView| known.begun && view.reservations.contains(&known.spec.name);
+        let begun: Vec<&ReservationView> = reservations.iter().filter(is_its).collect();
+        let is_maintained = begun.iter().any(|known| Flags::of(&known.spec).has("MAINT"));
+        let facts = NodeFacts {
+            is_declared_down: view.is_down,
+            is_reserved: !begun.is_empty(),
+            is_maintained,
+            ..NodeFacts::default()
+        };
+        let names: Vec<&str> = begun.iter().map(|known| known.spec.name.as_str()).collect();
+        Arc::new(NodeRecord { reservation: names.join(","), ..NodeRecord::of(view, facts, site.clock.now) })
     };
     Ok(page.nodes.iter().map(record).collect())
 }

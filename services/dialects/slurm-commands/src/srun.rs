@@ -229,7 +229,12 @@ impl Run<'_> {
     /// Runs the step to its end.
     fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<ExitStatus, Problem> {
         let job = detail.job.id;
-        let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
+        let mut facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
+        if facts.cluster.is_empty() {
+            // The name of a batch job's cluster is known where it runs.
+            let known = self.caller.environment.iter().find(|(name, _)| name == "SLURM_CLUSTER_NAME");
+            facts.cluster = known.map(|(_, value)| value.clone()).unwrap_or_default();
+        }
         let site = self.site_parameters(client, u32::try_from(facts.components.len()).unwrap_or(u32::MAX))?;
         let mut plan = self.plan(&facts, site)?;
         if self.line.verbosity() > 0 {

@@ -3,6 +3,7 @@
 mod cells;
 pub mod columns;
 pub mod data;
+mod period;
 pub mod record;
 pub mod sacct;
 pub mod sacctmgr;

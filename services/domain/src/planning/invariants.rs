@@ -1,6 +1,6 @@
 //! Invariants of promises, closures and reservations.
 
-use crate::{invariants::ensure, state::State};
+use crate::{invariants::ensure, reservations::taken, state::State};
 
 /// Only waiting jobs have promises, closures are in order, and no node is in two reservations at the same time of which none
 /// overlaps others.
@@ -18,7 +18,7 @@ pub(crate) fn planning(state: &State) -> Result<(), String> {
         let in_order = node.closures.windows(2).all(|pair| pair[0].until <= pair[1].from);
         ensure(in_order, || format!("node {name}: closures overlap"))?;
         let apart = state.reservations_of(node.id).filter(|one| !one.spec.overlaps);
-        let mut reservations: Vec<_> = apart.map(|one| (one.spec.start, one.spec.end)).collect();
+        let mut reservations: Vec<_> = apart.map(|one| taken(&one.spec)).collect();
         reservations.sort_unstable();
         let apart = reservations.windows(2).all(|pair| pair[0].1 <= pair[1].0);
         ensure(apart, || format!("node {name}: it is in two reservations at a time"))?;

@@ -29,7 +29,7 @@ impl<'a> Outlook<'a> {
             let first = starts.entry(node).or_insert(start);
             *first = start.min(*first);
         };
-        for reservation in state.reservations() {
+        for reservation in state.reservations().filter(|reservation| !reservation.stays_ahead()) {
             reservation.nodes.iter().for_each(|node| add(*node, reservation.spec.start));
         }
         let promised = state.index.promised.iter().filter_map(|id| state.job(*id));

@@ -104,7 +104,7 @@ impl State {
     pub(crate) fn reservation_placed(&mut self, name: &str, nodes: &[NodeId]) {
         self.change_reservation(name, |reservation| reservation.nodes = nodes.iter().copied().collect());
         let runs = self.reservation(name).map(|reservation| self.attracted_runs(reservation)).unwrap_or_default();
-        if !runs.is_empty() {
+        if self.reservation(name).is_some_and(|reservation| reservation.runs != runs) {
             self.change_reservation(name, |reservation| reservation.runs = runs);
         }
     }

@@ -3,7 +3,7 @@
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
     nodes, requests,
-    reservations::{self, Reservation},
+    reservations::{self, Reservation, taken},
     state::State,
     validate,
 };
@@ -59,7 +59,7 @@ pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Ti
 
 /// Whether a reservation has not ended yet, and nodes for it exist.
 fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> Result<(), Refusal> {
-    if spec.end <= now {
+    if spec.end <= now && spec.stays_ahead_seconds == 0 {
         return Err(invalid(format!("reservation.end: {} has passed already", spec.end)));
     }
     match &spec.nodes {
@@ -94,7 +94,8 @@ fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Op
     let is_known = state.reservation(&spec.name).is_some();
     let is_meant = |other: &&Reservation| other.spec.name != spec.name && !(is_known && other.spec.overlaps);
     let others = state.reservations_of(node).filter(is_meant);
-    others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
+    let (start, end) = taken(spec);
+    others.into_iter().find(|other| other.overlaps(start, end))
 }
 
 /// Whether the cluster as configured has this many suitable nodes.
@@ -124,30 +125,44 @@ fn is_candidate(state: &State, spec: &ReservationSpec, node: NodeId) -> bool {
 }
 
 pub(crate) fn remove_reservation(access: &Access, name: &str) -> Result<Decision, Refusal> {
-    access.require_operator("remove reservations")?;
-    match access.state.reservation(name) {
+    let reservation = access.state.reservation(name);
+    let is_its_users = |one: &Reservation| {
+        let is_its = |user: &str| one.spec.users.iter().any(|own| own == user);
+        one.spec.users_may_remove && access.require_user().is_ok_and(|owner| is_its(&owner.user))
+    };
+    if !reservation.is_some_and(is_its_users) {
+        access.require_operator("remove reservations")?;
+    }
+    match reservation {
         Some(_) => Ok(Decision::done(vec![Event::ReservationRemoved { name: name.to_owned() }])),
         None => Err(not_found(format!("reservation `{}` does not exist", validate::shown(name)))),
     }
 }
 
-/// The placements of reservations that are valid for the state and each other. An invalid one is left out: its
-/// reservation still has no nodes, which the next plan sees.
+/// The placements of reservations that are valid for the state and each other: of those without nodes, and of those some of
+/// whose nodes are to be replaced. An invalid one is left out, which the next plan sees.
 pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<NodeId>)>) -> Vec<Event> {
     let mut placed: Vec<(&ReservationSpec, BTreeSet<NodeId>)> = Vec::new();
     let mut events = Vec::new();
     for (name, nodes) in placements {
-        let Some(reservation) = state.reservation(&name).filter(|reservation| reservation.is_unplaced()) else {
+        let Some(reservation) = state.reservation(&name) else { continue };
+        let replaced = state.nodes_to_replace(reservation);
+        if !reservation.is_unplaced() && replaced.is_empty() {
             continue;
-        };
+        }
         let (spec, chosen) = (&*reservation.spec, nodes.iter().copied().collect::<BTreeSet<_>>());
         let ReservedNodes::Count { count, .. } = spec.nodes else { continue };
+        let keeps_others = reservation.nodes.difference(&replaced).all(|node| chosen.contains(node));
+        let mut added = chosen.difference(&reservation.nodes);
         let is_right = chosen.len() == nodes.len()
             && chosen.len() == count as usize
-            && chosen.iter().all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
-            && placed.iter().all(|(other, taken)| {
-                let is_apart = other.end <= spec.start || spec.end <= other.start;
-                spec.overlaps || is_apart || taken.is_disjoint(&chosen)
+            && keeps_others
+            && chosen != reservation.nodes
+            && added.all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
+            && placed.iter().all(|(other, nodes)| {
+                let ((start, end), (other_start, other_end)) = (taken(spec), taken(other));
+                let is_apart = other_end <= start || end <= other_start;
+                spec.overlaps || is_apart || nodes.is_disjoint(&chosen)
             });
         if is_right {
             placed.push((spec, chosen));
@@ -232,12 +247,38 @@ fn next_time(state: &State, reservation: &Reservation, moved: &[Moved<'_>], now:
     let missed = now.micros_since(next.end);
     later(&mut next, times_until(missed));
     while next.end < Timestamp::MAX {
-        let Some(until) = taken_until(state, reservation, &next, moved) else { return Some(next) };
+        if is_left_out(&reservation.spec, &next) {
+            later(&mut next, 1);
+            continue;
+        }
+        let Some(until) = taken_until(state, reservation, &next, moved) else {
+            next.skipped_days = turned(&reservation.spec, &next);
+            return Some(next);
+        };
         // All times that begin before then are taken as well, so each other reservation is met once at most.
         let taken = until.micros_since(next.start) - 1;
         later(&mut next, times_until(taken));
     }
     None
+}
+
+/// How many days of the week lie between two beginnings of a reservation.
+fn days_later(spec: &ReservationSpec, next: &ReservationSpec) -> u32 {
+    let days = next.start.micros_since(spec.start).div_euclid(86_400_000_000);
+    u32::try_from(days.rem_euclid(7)).unwrap_or(0)
+}
+
+/// Whether it does not begin on that day.
+fn is_left_out(spec: &ReservationSpec, next: &ReservationSpec) -> bool {
+    spec.skipped_days >> days_later(spec, next) & 1 == 1
+}
+
+/// Its left out days, counted from that day.
+fn turned(spec: &ReservationSpec, next: &ReservationSpec) -> u8 {
+    let by = days_later(spec, next);
+    let mask = u16::from(spec.skipped_days);
+    let turned = (mask >> by | mask << (7 - by)) & 0b111_1111;
+    u8::try_from(turned).unwrap_or(0)
 }
 
 /// When another reservation ends that has a node of this one at a time of it.

@@ -27,12 +27,27 @@ pub struct Reservation {
 impl Reservation {
     /// Whether its nodes are kept at this time.
     pub fn is_active(&self, now: Timestamp) -> bool {
-        self.spec.start <= now && now < self.spec.end
+        let (start, end) = self.period(now);
+        start <= now && now < end
+    }
+
+    /// Its beginning and end, as they stand at a time: one that stays ahead is always to come, and has no end.
+    pub fn period(&self, now: Timestamp) -> (Timestamp, Timestamp) {
+        match self.spec.stays_ahead_seconds {
+            0 => (self.spec.start, self.spec.end),
+            seconds => (now.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)), Timestamp::MAX),
+        }
+    }
+
+    /// Whether it stays ahead: it never begins.
+    pub fn stays_ahead(&self) -> bool {
+        self.spec.stays_ahead_seconds > 0
     }
 
     /// Whether it overlaps a period.
     pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
-        self.spec.start < end && start < self.spec.end
+        let (own_start, own_end) = taken(&self.spec);
+        own_start < end && start < own_end
     }
 
     /// Whether a job of this user and account may run in it.
@@ -73,8 +88,14 @@ impl Reservation {
     /// When it is next due: at its start, then at its end.
     pub(crate) fn due(&self) -> Timestamp {
         match self.begun {
+            false if self.stays_ahead() => Timestamp::MAX,
             true => self.idle_until().map_or(self.spec.end, |until| until.min(self.spec.end)),
             false => self.spec.start,
         }
     }
+}
+
+/// The time in which a reservation has its nodes for itself: for one that stays ahead it has no end.
+pub(crate) fn taken(spec: &ReservationSpec) -> (Timestamp, Timestamp) {
+    (spec.start, if spec.stays_ahead_seconds > 0 { Timestamp::MAX } else { spec.end })
 }

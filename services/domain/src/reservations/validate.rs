@@ -8,12 +8,18 @@ use crate::{
 use muster_schemas::{
     Timestamp,
     command::Refusal,
-    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+    plan::{NodeClosure, Replaced, ReservationSpec, ReservedNodes},
 };
 use std::collections::BTreeSet;
 
 /// The greatest number of users, and of accounts, of one reservation.
 const MAX_HOLDERS: usize = 10_000;
+
+/// The length of a day, in seconds.
+const DAY_SECONDS: u64 = 86_400;
+
+/// The days after the day of a beginning, as bits.
+const LATER_DAYS: u8 = 0b111_1110;
 
 /// A reservation, as far as it can be checked without the state.
 pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
@@ -31,6 +37,17 @@ pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
     }
     number("reservation.repeats_after_seconds", spec.repeats_after_seconds, 0, MAX_SECONDS)?;
     number("reservation.ends_after_idle_seconds", spec.ends_after_idle_seconds, 0, MAX_SECONDS)?;
+    number("reservation.stays_ahead_seconds", spec.stays_ahead_seconds, 0, MAX_SECONDS)?;
+    if spec.stays_ahead_seconds > 0 && spec.repeats_after_seconds > 0 {
+        return invalid("reservation.stays_ahead_seconds: it never begins, so it cannot begin again".to_owned());
+    }
+    let is_daily = spec.repeats_after_seconds == DAY_SECONDS;
+    if spec.skipped_days != 0 && (!is_daily || spec.skipped_days & !LATER_DAYS != 0) {
+        return invalid("reservation.skipped_days: bits 1 to 6, of a reservation that repeats each day".to_owned());
+    }
+    if spec.replaces != Replaced::None && matches!(spec.nodes, ReservedNodes::Named(_)) {
+        return invalid("reservation.replaces: nodes that are named are not replaced".to_owned());
+    }
     match &spec.nodes {
         ReservedNodes::Named(names) => {
             number("reservation.nodes: names", names.len() as u64, 1, MAX_NODE_NAMES as u64)?;

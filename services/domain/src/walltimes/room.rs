@@ -127,11 +127,11 @@ impl State {
         // One that attracts the job ends its time on the nodes that it has now; before it begins it is one of others.
         let bound = |one: &Reservation| match is_attracted(job, one) {
             true if one.spec.is_flexible => None,
-            true if one.spec.start <= now => Some(one.spec.end),
-            _ => Some(one.spec.start),
+            true if one.is_active(now) => Some(one.spec.end),
+            _ => Some(one.period(now).0),
         };
         let reserved = nodes.iter().flat_map(|node| self.reservations_of(*node));
-        let others = reserved.filter(|one| !is_own(&one.spec.name) && one.spec.end > now).filter_map(bound);
+        let others = reserved.filter(|one| !is_own(&one.spec.name) && one.period(now).1 > now).filter_map(bound);
         let closures = nodes.iter().filter_map(|node| self.node(*node)).flat_map(|node| &node.closures);
         let closed = closures.filter(|closure| closure.until > now).map(|closure| closure.from);
         own.chain(others).chain(closed).min().unwrap_or(Timestamp::MAX)

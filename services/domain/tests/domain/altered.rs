@@ -104,10 +104,7 @@ fn reservation(name: &str, node: &str, from: i64, to: i64, now: Timestamp) -> Re
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     }
 }
 

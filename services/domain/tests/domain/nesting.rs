@@ -238,10 +238,7 @@ fn domains_that_cannot_be_are_refused() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(reservation) });
     let mut reserved = of_type(within, job(1, 1));

@@ -8,7 +8,9 @@ use muster_schemas::{
     event::{Actor, EndCause, Event, JobChange, NodeExit, WaitingJob},
     job::{ExitStatus, Holds, JobSpec, JobState, Usage, WaitReason},
     node::PartUse,
-    plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
+    plan::{
+        NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, Replaced, ReservationSpec, ReservedNodes, SlotSpec,
+    },
     policy::{Charge, FairShare, Limit, LimitPer, OrderKey, Policy, ShareTable, TurnRules, Turns, UsageRule, Visit},
     resources::{Alternative, FewGroups, IndexSet, NodeFilter, Placement, Request},
 };
@@ -29,10 +31,7 @@ fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, s
         accounts,
         repeats_after_seconds,
         attributes,
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     }
 }
 
@@ -308,6 +307,109 @@ fn jobs_of_a_flexible_reservation_need_not_stay_within_it() {
     assert_start_refused(&mut cluster, other, "node2", "kept for reservation `course`");
     cluster.start(later, &["node2"], 1);
     cluster.start(outside, &["node3"], 1);
+    cluster.assert_replays();
+}
+
+/// SL-C-38: idle nodes take the place of those of a reservation by number that are drained, or that a job has if it says so.
+/// The others stay.
+#[test]
+fn nodes_of_a_reservation_are_replaced() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "course", count(2), 10, 1_000);
+    let fixed = ReservationSpec { nodes: named(&["node1"]), replaces: Replaced::Lost, ..spec.clone() };
+    cluster.refused(&user("oper"), reserve(fixed), RefusalCode::Invalid, "are not replaced");
+    cluster.ok(&user("oper"), reserve(ReservationSpec { replaces: Replaced::Lost, ..spec.clone() }));
+    let ids = |cluster: &Cluster, names: &[&str]| names.iter().map(|name| cluster.node_id(name)).collect::<Vec<_>>();
+    let place = |cluster: &mut Cluster, names: &[&str]| {
+        let reservations = vec![("course".to_owned(), ids(cluster, names))];
+        propose(cluster, ProposedPlan { reservations, ..ProposedPlan::default() })
+    };
+    let placed = |cluster: &Cluster| {
+        let nodes = &cluster.state.reservation("course").expect("it is there").nodes;
+        nodes.iter().copied().collect::<Vec<_>>()
+    };
+    place(&mut cluster, &["node1", "node2"]);
+    assert_eq!(place(&mut cluster, &["node1", "node3"]), [], "none is to be replaced");
+    let inside = cluster.submit("ada", in_reservation("course"));
+    let drain = Command::DrainNodes { nodes: vec!["node2".into()], reason: "fan".into(), is_down: false };
+    cluster.ok(&user("oper"), drain);
+    assert!(cluster.state.replaces_nodes());
+    assert_eq!(place(&mut cluster, &["node2", "node3"]), [], "node1 stays");
+    assert_eq!(place(&mut cluster, &["node1", "node2"]), [], "these it has");
+    let events = place(&mut cluster, &["node1", "node3"]);
+    assert!(events.iter().any(|event| matches!(event, Event::ReservationPlaced { .. })), "{events:?}");
+    assert_eq!(placed(&cluster), ids(&cluster, &["node1", "node3"]));
+    assert!(!cluster.state.replaces_nodes());
+    cluster.pass(10);
+    cluster.tick();
+    cluster.start(inside, &["node1"], 1);
+    assert!(!cluster.state.replaces_nodes(), "a job that has one is no reason");
+    let used = ReservationSpec { replaces: Replaced::Used, ..spec };
+    cluster.ok(&user("oper"), Command::ChangeReservation { reservation: Box::new(used) });
+    assert!(cluster.state.replaces_nodes());
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation that stays ahead never begins and never ends, and others do not get its nodes after it.
+#[test]
+fn a_reservation_that_stays_ahead_never_begins() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "short", named(&["node1"]), 600, 60);
+    let spec = ReservationSpec { stays_ahead_seconds: 600, ..spec };
+    let again = ReservationSpec { repeats_after_seconds: 1_000, ..spec.clone() };
+    cluster.refused(&user("oper"), reserve(again), RefusalCode::Invalid, "cannot begin again");
+    cluster.ok(&user("oper"), reserve(spec));
+    let after = reservation(&cluster, "after", named(&["node1"]), 6_000, 60);
+    cluster.refused(&user("oper"), reserve(after), RefusalCode::Conflict, "node node1 belongs to reservation `short`");
+    let own = cluster.submit("ada", in_reservation("short"));
+    let other = cluster.submit("bob", job(1, 1));
+    cluster.pass(10_000);
+    assert_eq!(cluster.tick(), []);
+    let reservation = cluster.state.reservation("short").expect("it is there");
+    assert_eq!(reservation.period(cluster.now), (cluster.now.plus_seconds(600), Timestamp::MAX));
+    assert!(!reservation.begun && !reservation.is_active(cluster.now));
+    assert_start_refused(&mut cluster, own, "node1", "has not begun");
+    cluster.start(other, &["node1"], 1);
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation that repeats each day leaves out days of the week.
+#[test]
+fn a_reservation_begins_again_on_some_days_of_the_week() {
+    const DAY: i64 = 86_400;
+    let mut cluster = Cluster::new();
+    let zero = cluster.now;
+    let spec = reservation(&cluster, "daily", named(&["node1"]), DAY, 60);
+    // It begins on a Thursday: two days later and three days later it does not.
+    let spec = ReservationSpec { repeats_after_seconds: 86_400, skipped_days: 0b000_1100, ..spec };
+    let hourly = ReservationSpec { repeats_after_seconds: 3_600, ..spec.clone() };
+    cluster.refused(&user("oper"), reserve(hourly), RefusalCode::Invalid, "skipped_days");
+    cluster.ok(&user("oper"), reserve(spec));
+    let mut days = Vec::new();
+    for _ in 0..7 {
+        let start = cluster.state.reservation("daily").expect("it goes on").spec.start;
+        days.push(start.micros_since(zero) / 1_000_000 / DAY);
+        for seconds in [0, 60] {
+            cluster.now = start.plus_seconds(seconds);
+            cluster.ok(&Actor::Ledger, Command::Tick);
+        }
+    }
+    assert_eq!(days, [1, 2, 5, 6, 7, 8, 9]);
+    cluster.assert_replays();
+}
+
+/// SL-C-38: the users of a reservation remove it if it says that they may.
+#[test]
+fn users_of_a_reservation_may_remove_it() {
+    let mut cluster = Cluster::new();
+    let remove = || Command::RemoveReservation { name: "course".into() };
+    reserve_course(&mut cluster);
+    cluster.refused(&user("ada"), remove(), RefusalCode::PermissionDenied, "only operators");
+    let spec = cluster.state.reservation("course").expect("it is there").spec.clone();
+    let open = ReservationSpec { users_may_remove: true, ..(*spec).clone() };
+    cluster.ok(&user("oper"), Command::ChangeReservation { reservation: Box::new(open) });
+    cluster.refused(&user("bob"), remove(), RefusalCode::PermissionDenied, "only operators");
+    cluster.ok(&user("ada"), remove());
     cluster.assert_replays();
 }
 

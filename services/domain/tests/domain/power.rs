@@ -377,10 +377,7 @@ fn reserve(cluster: &mut Cluster, from: i64, to: i64, nodes: &[&str]) {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     cluster.ok(&oper(), Command::Reserve { reservation: Box::new(reservation) });
 }

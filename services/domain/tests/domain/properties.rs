@@ -15,7 +15,9 @@ use muster_schemas::{
     job::{
         Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, JobType, RequeuePolicy, Usage, WaitReason,
     },
-    plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
+    plan::{
+        NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, Replaced, ReservationSpec, ReservedNodes, SlotSpec,
+    },
     policy::{BUILT_IN_POLICIES, Policy},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
 };
@@ -377,6 +379,10 @@ impl Model {
                     ends_after_idle_seconds: u64::from(name / 8 % 4),
                     attracts: name / 2 % 3 == 1,
                     is_flexible: name / 16 % 3 == 1,
+                    replaces: [Replaced::None, Replaced::Lost, Replaced::Used][usize::from(nodes / 8 % 3)],
+                    stays_ahead_seconds: if seconds < 224 { 0 } else { u64::from(from % 32) },
+                    skipped_days: 0,
+                    users_may_remove: nodes.is_multiple_of(2),
                 };
                 (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
             }

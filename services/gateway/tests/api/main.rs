@@ -625,10 +625,7 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     client.reserve(CommandId::new_now(), &course).unwrap();
     let (code, message) = refusal(client.reserve(CommandId::new_now(), &course));

@@ -199,8 +199,9 @@ fn what_launchers_have_started_ends_with_a_cancelled_job() {
     }
 }
 
-/// SL-W-06, SL-W-07: a process that aborts on another node than the launcher ends the whole program. The launcher says so and
-/// fails, and with it the job; nothing is left.
+/// SL-W-06, SL-W-07: a process that aborts on another node than the launcher ends the whole program. The launcher fails with its
+/// status, and with it the job; nothing is left. `mpiexec` of MPICH says nothing in one of six cases, also without muster: it
+/// may end before it has passed on what the process said.
 #[test]
 fn a_process_that_aborts_ends_the_program_of_its_launcher() {
     let site = Site::start();
@@ -213,11 +214,12 @@ fn a_process_that_aborts_ends_the_program_of_its_launcher() {
             site.system.write("job.sh", &script);
             let Output { status, stdout, .. } = site.run("sbatch --parsable --wait job.sh");
             let (job, said) = (stdout.trim(), site.system.read("said"));
-            assert_ne!(status, 0, "{launcher} on {nodes}: {said}");
+            assert_eq!(status, 3, "{launcher} on {nodes}: {said}");
             let is_told = ["MPI_Abort", "MPI_ABORT", "BAD TERMINATION"].iter().any(|words| said.contains(words));
-            let record = || site.ok(&format!("sacct -P -j {job} -o JobID,State,ExitCode,Start,End,Reason"));
-            assert!(is_told, "{launcher} on {nodes}: `{said}`\n{}", record());
-            assert_eq!(site.ok(&format!("sacct -n -P -X -j {job} -o State")), "FAILED\n", "{launcher}: {said}");
+            let may_be_silent = launcher == "mpiexec.hydra" && said.is_empty();
+            assert!(is_told || may_be_silent, "{launcher} on {nodes}: `{said}`");
+            let record = site.ok(&format!("sacct -n -P -X -j {job} -o State,ExitCode"));
+            assert_eq!(record, "FAILED|3:0\n", "{launcher}: {said}");
             site.system.wait_until("its processes are gone", || processes_of(&site, job).is_empty());
         }
     }

@@ -285,6 +285,37 @@ fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
     site.system.wait_until("its next time is tomorrow", || start().duration_since(before).as_hours() > 20);
 }
 
+/// SL-C-38: an idle node takes the place of one that is drained, and nodes of a reservation that stays ahead have short jobs.
+#[test]
+fn reservations_replace_their_nodes_or_stay_ahead() {
+    let site = reference();
+    let me = user();
+    let make = |name: &str, more: &str| {
+        site.ok(&format!("scontrol create reservation reservationname={name} duration=10 users={me} {more}"));
+    };
+    make("two", "starttime=now+2hours nodecnt=2");
+    let nodes = || {
+        let shown = site.ok("scontrol -o show reservation two");
+        let list = shown.split_whitespace().find_map(|pair| pair.strip_prefix("Nodes=")).unwrap_or_default().to_owned();
+        site.ok(&format!("scontrol show hostnames '{list}'")).lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    site.system.wait_until("it has its nodes", || nodes().len() == 2);
+    let before = nodes();
+    site.ok(&format!("scontrol update nodename={} state=drain reason=fan", before[0]));
+    site.system.wait_until("it has another one", || !nodes().contains(&before[0]));
+    let after = nodes();
+    assert!(after.len() == 2 && after.contains(&before[1]), "{before:?} {after:?}");
+    let node = "nid00012";
+    make("short", &format!("starttime=now+10minutes nodes={node} flags=time_float,overlap"));
+    assert!(site.ok("scontrol -o show reservation short").contains(" Flags=OVERLAP,SPEC_NODES,TIME_FLOAT "));
+    assert_eq!(site.ok(&format!("srun -w {node} -t 5 sh -c 'echo $SLURMD_NODENAME'")), format!("{node}\n"));
+    let long = site.ok(&format!("sbatch --parsable -w {node} -t 20 --wrap true")).trim().to_owned();
+    site.system.wait_until("it was planned", || site.ok(&format!("squeue -h -j {long} -o %r")) != "None\n");
+    assert_eq!(site.ok(&format!("squeue -h -j {long} -o %t")), "PD\n", "it is longer than the reservation is ahead");
+    site.ok("scontrol delete reservation=short");
+    site.system.wait_until("it ran", || site.ok(&format!("squeue -h -j {long} -t all -o %T")) == "COMPLETED\n");
+}
+
 /// SL-C-13, SL-C-33, SL-C-36
 #[test]
 fn waiting_jobs_are_changed_in_all_that_they_ask_for_and_put_first() {
@@ -472,6 +503,10 @@ fn the_scheduler_is_diagnosed() {
         "{text}"
     );
     assert!(site.ok("sdiag -V").starts_with("slurm "));
+    let data: serde_json::Value = serde_json::from_str(&site.ok("sdiag --json")).expect("a document");
+    let counts =
+        ["jobs_submitted", "jobs_started", "jobs_failed", "jobs_pending"].map(|name| &data["statistics"][name]);
+    assert_eq!(counts, [3, 2, 1, 1], "{data}");
 }
 
 /// Two clusters that know each other, with this many nodes each; the links and the commands belong to the first.

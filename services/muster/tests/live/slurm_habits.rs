@@ -293,11 +293,14 @@ fn scripts_and_tasks_have_the_variables_of_a_first_day() {
     site.system.write(
         "job.sh",
         "#!/bin/sh\n#SBATCH -c2\numask 022\necho $SRUN_CPUS_PER_TASK $SLURM_UMASK >batch\n\
-        srun sh -c 'echo $SLURM_DISTRIBUTION $SRUN_CPUS_PER_TASK $SLURM_UMASK' >task\n\
+        srun sh -c 'echo $SLURM_DISTRIBUTION $SRUN_CPUS_PER_TASK $SLURM_UMASK $SLURM_CLUSTER_NAME' >task\n\
         srun sh -c 'echo $SLURM_LAUNCH_NODE_IPADDR $SLURM_SRUN_COMM_HOST' >address\n",
     );
     site.ok("umask 027; sbatch -W job.sh");
-    assert_eq!((site.system.read("batch").as_str(), site.system.read("task").as_str()), ("2 0027\n", "block 2 0027\n"));
+    assert_eq!(
+        (site.system.read("batch").as_str(), site.system.read("task").as_str()),
+        ("2 0027\n", "block 2 0027 muster\n")
+    );
     let address = site.system.read("address");
     let words: Vec<&str> = address.split_whitespace().collect();
     assert!(matches!(words[..], [one, other] if one == other && one.contains('.')), "{address}");

@@ -63,6 +63,10 @@ fn usage_is_that_of_the_books_and_shares_are_those_of_accounts() {
     let used: u64 = site.ok("sshare -n -P -U -A bio -o rawusage").trim().parse().expect("core seconds");
     assert!((4..400).contains(&used), "{used}");
     assert_eq!(site.ok("sshare -n -P -A phy -a -o account,user"), " phy|\n  phy|root\n");
+    let data: serde_json::Value = serde_json::from_str(&site.ok("sshare --json -U -A phy")).expect("a document");
+    let share = &data["shares"]["shares"][0];
+    assert_eq!((&share["name"], &share["parent"]), (&"root".into(), &"phy".into()), "{data}");
+    assert_eq!(share["fairshare"]["factor"]["number"], 1.0, "{data}");
     assert_eq!(site.ok("sshare -n -u nobody -P -o user | sort -u"), "\n");
     let (status, told) = site.fails("sshare -o nope");
     assert_eq!((status, told.as_str()), (1, "sshare: error: Invalid field requested: \"nope\"\n"));

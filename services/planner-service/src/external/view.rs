@@ -44,7 +44,7 @@ pub(crate) fn cycle(state: &State, at: Timestamp, max_waiting: usize, refused: V
             .map(|(name, licence)| CycleLicence { name: name.into(), total: licence.total, free: licence.free() })
             .collect(),
         queues: queues(state),
-        reservations: reservations(state),
+        reservations: reservations(state, at),
         running: state.runs().filter_map(|run| run_view(state, run)).collect(),
         waiting_total: waiting.len() as u64,
         waiting: waiting.into_iter().take(max_waiting).map(|job| job_view(state, job)).collect(),
@@ -69,15 +69,18 @@ fn queues(state: &State) -> Vec<CycleQueue> {
     state.queues().map(queue).collect()
 }
 
-fn reservations(state: &State) -> Vec<CycleReservation> {
+fn reservations(state: &State, at: Timestamp) -> Vec<CycleReservation> {
     let names = |nodes: &mut dyn Iterator<Item = muster_schemas::NodeId>| {
         nodes.map(|node| state.node_name(node).into_owned()).collect()
     };
-    let reservation = |reservation: &muster_domain::reservations::Reservation| CycleReservation {
-        name: reservation.spec.name.clone(),
-        start: reservation.spec.start,
-        end: reservation.spec.end,
-        nodes: names(&mut reservation.nodes.iter().copied()),
+    let reservation = |reservation: &muster_domain::reservations::Reservation| {
+        let (start, end) = reservation.period(at);
+        CycleReservation {
+            name: reservation.spec.name.clone(),
+            start,
+            end,
+            nodes: names(&mut reservation.nodes.iter().copied()),
+        }
     };
     state.reservations().map(reservation).collect()
 }

@@ -71,10 +71,11 @@ impl Projection {
             engine.set_closures(node.id, closures(node));
         }
         for reservation in state.reservations().filter(|reservation| !reservation.nodes.is_empty()) {
+            let (start, end) = reservation.period(state.time());
             engine.set_reservation(Reservation {
                 name: reservation.spec.name.as_str().into(),
-                start: reservation.spec.start,
-                end: reservation.spec.end,
+                start,
+                end,
                 nodes: reservation.nodes.iter().copied().collect(),
                 overlaps: reservation.spec.overlaps,
                 attracts: reservation.spec.attracts,

@@ -11,30 +11,72 @@ use muster_schemas::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Projection {
-    /// Nodes for the reservations that have none yet, as far as there are enough.
-    pub(super) fn unplaced_reservations(&self, now: Timestamp) -> Vec<Placed> {
-        let mut placed: Vec<(&ReservationSpec, Placed)> = Vec::new();
-        for reservation in self.state.reservations().filter(|reservation| reservation.is_unplaced()) {
+    /// Nodes for the reservations that have none yet, as far as there are enough, and for those some of whose nodes are to be
+    /// replaced, as far as idle ones are there.
+    pub(super) fn placed_reservations(&self, now: Timestamp) -> Vec<Placed> {
+        let mut placed: Vec<(&Reservation, Placed)> = Vec::new();
+        for reservation in self.state.reservations() {
+            let replaced = self.state.nodes_to_replace(reservation);
+            if !reservation.is_unplaced() && replaced.is_empty() {
+                continue;
+            }
             let spec = &*reservation.spec;
-            let overlapping = placed.iter().filter(|(other, _)| other.start < spec.end && spec.start < other.end);
-            let overlapping = overlapping.filter(|_| !spec.overlaps);
+            let (start, end) = reservation.period(now);
+            let overlapping = placed.iter().filter(|(other, _)| {
+                let (other_start, other_end) = other.period(now);
+                !spec.overlaps && other_start < end && start < other_end
+            });
             let taken: BTreeSet<NodeId> = overlapping.flat_map(|(_, (_, nodes))| nodes.iter().copied()).collect();
-            if let Some(nodes) = self.choose(spec, now, &taken) {
-                placed.push((spec, (spec.name.clone(), nodes)));
+            let nodes = match reservation.is_unplaced() {
+                true => self.choose(spec, now, &taken),
+                false => self.choose_others(reservation, &replaced, now, taken),
+            };
+            if let Some(nodes) = nodes {
+                placed.push((reservation, (spec.name.clone(), nodes)));
             }
         }
         placed.into_iter().map(|(_, placed)| placed).collect()
+    }
+
+    /// The nodes of a reservation with idle ones in the place of as many of these as possible.
+    fn choose_others(
+        &self,
+        reservation: &Reservation,
+        replaced: &BTreeSet<NodeId>,
+        now: Timestamp,
+        mut taken: BTreeSet<NodeId>,
+    ) -> Option<Vec<NodeId>> {
+        let spec = &*reservation.spec;
+        taken.extend(&reservation.nodes);
+        let idle = |node: &&Node| self.state.takes_jobs(node) && node.runs.is_empty() && !taken.contains(&node.id);
+        let most = self.state.nodes().filter(idle).count().min(replaced.len());
+        let found = (1..=u32::try_from(most).ok()?).rev().find_map(|count| self.idle(spec, count, now, &taken))?;
+        let kept = reservation.nodes.difference(replaced).chain(replaced.iter().skip(found.len())).copied();
+        Some(kept.chain(found).collect())
+    }
+
+    /// This many nodes for a reservation without runs and promises throughout it.
+    fn idle(
+        &self,
+        spec: &ReservationSpec,
+        count: u32,
+        now: Timestamp,
+        taken: &BTreeSet<NodeId>,
+    ) -> Option<Vec<NodeId>> {
+        let ReservedNodes::Count { filter, queue, .. } = &spec.nodes else { return None };
+        let excluded = taken.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
+        let demand = whole_nodes(spec, now, count, filter.clone(), queue.as_deref().unwrap_or_default(), excluded);
+        let start = spec.start.max(now);
+        let placement = self.engine.search(now).at(&demand, start)?;
+        Some(placement.shares().map(|share| share.node).collect())
     }
 
     /// The first nodes without runs and promises throughout the reservation; otherwise the first that no other
     /// reservation has, if that matters, although runs may then be in its way.
     fn choose(&self, spec: &ReservationSpec, now: Timestamp, taken: &BTreeSet<NodeId>) -> Option<Vec<NodeId>> {
         let ReservedNodes::Count { count, filter, queue } = &spec.nodes else { return None };
-        let excluded = taken.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
-        let demand = whole_nodes(spec, now, *count, filter.clone(), queue.as_deref().unwrap_or_default(), excluded);
-        let start = spec.start.max(now);
-        if let Some(placement) = self.engine.search(now).at(&demand, start) {
-            return Some(placement.shares().map(|share| share.node).collect());
+        if let Some(nodes) = self.idle(spec, *count, now, taken) {
+            return Some(nodes);
         }
         let is_free = |node: &&Node| {
             let mut reservations = self.state.reservations_of(node.id);

@@ -94,10 +94,7 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);
@@ -125,10 +122,7 @@ fn a_reservation_that_overlaps_others_has_their_nodes_for_itself() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     let repair = ReservationSpec {
         name: "repair".into(),
@@ -194,10 +188,7 @@ fn a_reservation_attracts_no_job_that_does_not_name_it() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.now = zero.plus_seconds(2);

@@ -71,10 +71,7 @@ fn closures_and_reservations_are_in_table_and_chart() {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
     world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
     world.settle();

@@ -9,7 +9,7 @@ use muster_schemas::{
     event::Actor,
     filter::StagingSettings,
     job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec},
-    plan::{ReservationSpec, ReservedNodes},
+    plan::{Replaced, ReservationSpec, ReservedNodes},
     resources::{Alternative, Request, Sharing},
     views::Forecast,
 };
@@ -182,6 +182,56 @@ fn jobs_of_a_flexible_reservation_go_beyond_it() {
     assert_eq!(world.settle(), [], "it would be in the way of the reservation");
 }
 
+/// SL-C-38: idle nodes take the place of nodes of a reservation that are drained, and, if it says so, of those that jobs have.
+#[test]
+fn nodes_of_reservations_are_replaced_by_idle_ones() {
+    let mut world = World::new(nodes(4, 4));
+    let start = world.state().time();
+    let of_course = |world: &World| {
+        let reservation = world.state().reservation("course").expect("it is there");
+        reservation.nodes.iter().map(|node| world.state().node_name(*node).into_owned()).collect::<Vec<_>>()
+    };
+    let by_count = ReservedNodes::Count { count: 2, filter: None, queue: None };
+    let spec = ReservationSpec { nodes: by_count, replaces: Replaced::Lost, ..course(&[], start, 1000) };
+    world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(spec.clone()) }).expect("a good one");
+    world.settle();
+    assert_eq!(of_course(&world), ["n1", "n2"]);
+    let busy = world.submit_as("bob", whole(1, 600));
+    assert_eq!(world.settle(), [busy], "on n3");
+    world.drain(&["n1", "n2"]);
+    world.settle();
+    assert_eq!(of_course(&world), ["n2", "n4"], "there is one idle node");
+    world.command(&Actor::Ledger, Command::ResumeNodes { nodes: vec!["n1".into(), "n2".into()] }).expect("they are");
+    let spec = ReservationSpec { replaces: Replaced::Used, ..spec };
+    world.command(&Actor::Ledger, Command::ChangeReservation { reservation: Box::new(spec) }).expect("a good one");
+    world.tick();
+    let mut inside = whole(1, 60);
+    inside.components[0].reservation = Some("course".into());
+    let inside = world.submit(inside);
+    assert_eq!(world.settle(), [inside]);
+    assert_eq!(of_course(&world), ["n1", "n4"], "the job has n2");
+}
+
+/// SL-C-38: the nodes of a reservation that stays ahead have jobs of others for no longer than it is ahead.
+#[test]
+fn a_reservation_that_stays_ahead_leaves_its_nodes_to_short_jobs() {
+    let mut world = World::new(nodes(1, 4));
+    let start = world.state().time().plus_seconds(600);
+    let spec = ReservationSpec { stays_ahead_seconds: 600, ..course(&["n1"], start, 1000) };
+    world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(spec) }).expect("a good one");
+    let short = world.submit_as("bob", whole(1, 500));
+    assert_eq!(world.settle(), [short]);
+    world.pass(5_000, short);
+    world.end(short);
+    let short = world.submit_as("bob", whole(1, 600));
+    assert_eq!(world.settle(), [short], "the reservation is as far ahead as before");
+    world.end(short);
+    let long = world.submit_as("bob", whole(1, 601));
+    assert_eq!(world.settle(), []);
+    world.command(&Actor::Ledger, Command::RemoveReservation { name: "course".into() }).expect("it is there");
+    assert_eq!(world.settle(), [long]);
+}
+
 fn course(nodes: &[&str], start: Timestamp, seconds: i64) -> ReservationSpec {
     ReservationSpec {
         name: "course".into(),
@@ -192,9 +242,6 @@ fn course(nodes: &[&str], start: Timestamp, seconds: i64) -> ReservationSpec {
         accounts: Vec::new(),
         repeats_after_seconds: 0,
         attributes: Default::default(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     }
 }

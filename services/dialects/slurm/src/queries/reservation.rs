@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    reservation_flags::{FlagFault, Flags, PART_NODES},
+    reservation_flags::{FlagFault, Flags, PART_NODES, REPLACE, REPLACE_DOWN},
     update::{Change, Pair, Subject, Update},
 };
 use crate::{duration::TimeLimit, features, hostlist, moment, options::values};
@@ -62,12 +62,10 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
         accounts: draft.accounts.clone(),
         repeats_after_seconds: 0,
         attributes: BTreeMap::new(),
-        overlaps: false,
-        ends_after_idle_seconds: 0,
-        attracts: false,
-        is_flexible: false,
+        ..ReservationSpec::default()
     };
-    draft.flags.give(&mut spec);
+    draft.check_replacing(&spec)?;
+    draft.flags.give(&mut spec, draft.start, true, known.now);
     Ok(spec)
 }
 
@@ -98,11 +96,12 @@ pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> 
         start,
         end,
         nodes: nodes.unwrap_or_else(|| before.nodes.clone()),
-        users: draft.users,
-        accounts: draft.accounts,
+        users: draft.users.clone(),
+        accounts: draft.accounts.clone(),
         ..before.clone()
     };
-    draft.flags.give(&mut spec);
+    draft.check_replacing(&spec)?;
+    draft.flags.give(&mut spec, draft.start, false, known.now);
     Ok(spec)
 }
 
@@ -165,6 +164,15 @@ impl Draft {
             self.flags.remove(PART_NODES);
         }
         Ok(())
+    }
+
+    /// Refuses to replace nodes that are named.
+    fn check_replacing(&self, spec: &ReservationSpec) -> Result<(), Failure> {
+        let replaces = [REPLACE, REPLACE_DOWN].iter().any(|flag| self.flags.has(flag));
+        match replaces && matches!(spec.nodes, ReservedNodes::Named(_)) {
+            true => Err(self.failure("Replace flags count only with NodeCnt.")),
+            false => Ok(()),
+        }
     }
 
     fn take_pair(&mut self, pair: &Pair, known: &Known<'_>) -> Result<(), Failure> {
@@ -257,7 +265,9 @@ impl Draft {
         self.flags.change(value, change == Change::Subtract).map_err(|fault| {
             self.failure(&match fault {
                 FlagFault::Unknown(flag) => format!("muster has no reservations with the flag {flag}."),
-                FlagFault::TwoPeriods => "Only one of Hourly, Daily and Weekly can be specified.".to_owned(),
+                FlagFault::TwoPeriods => {
+                    "Only one of Hourly, Daily, Weekday, Weekend and Weekly can be specified.".to_owned()
+                }
             })
         })?;
         self.adds_part_nodes |= !had_part_nodes && self.flags.has(PART_NODES);

@@ -1,11 +1,11 @@
 //! The command line of `sshare`.
 
 use super::{
-    Failure, Request, Surroundings,
+    Failure, Request, Surroundings, data_format,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
     printed_only, set,
 };
-use crate::show::columns::ListStyle;
+use crate::show::{columns::ListStyle, data::DataFormat};
 use std::collections::BTreeSet;
 
 const NAME: &str = "sshare";
@@ -17,6 +17,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('o'), "format", Value),
     opt(None, "help", Nothing),
     opt(Some('e'), "helpformat", Nothing),
+    opt(None, "json", MaybeGlued),
     opt(Some('l'), "long", Nothing),
     opt(Some('n'), "noheader", Nothing),
     alias("noheader", "no_header", Nothing),
@@ -30,6 +31,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('U'), "Users", Nothing),
     opt(Some('v'), "verbose", Nothing),
     opt(Some('V'), "version", Nothing),
+    opt(None, "yaml", MaybeGlued),
 ];
 
 /// What `sshare` shows.
@@ -51,6 +53,8 @@ pub struct Sshare {
     pub style: ListStyle,
     /// Without the lines above the columns.
     pub no_header: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
     /// Lists the names of the columns instead (`-e`).
     pub field_names: bool,
 }
@@ -94,6 +98,7 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         partitions: line.has("partition"),
         style: style(&line),
         no_header: line.has("noheader"),
+        data: data_format(&line),
         field_names: line.has("helpformat"),
     }))
 }

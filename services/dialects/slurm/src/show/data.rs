@@ -60,6 +60,11 @@ impl Asker<'_> {
         })
     }
 
+    /// A document with something under its name.
+    pub fn one(&self, name: &str, value: Value) -> Value {
+        self.document(name, Vec::new(), &[(name, value)])
+    }
+
     /// A document with one list under its name, and what this kind of document has in addition.
     pub fn document(&self, name: &str, list: Vec<Value>, more: &[(&str, Value)]) -> Value {
         let mut all = Map::new();
@@ -70,6 +75,17 @@ impl Asker<'_> {
         all.insert("warnings".to_owned(), json!([]));
         all.into()
     }
+}
+
+/// Objects as one with the members of all.
+pub(super) fn joined(parts: impl IntoIterator<Item = Value>) -> Value {
+    let mut all = Map::new();
+    for part in parts {
+        if let Value::Object(part) = part {
+            all.extend(part);
+        }
+    }
+    all.into()
 }
 
 /// A number that need not be known.

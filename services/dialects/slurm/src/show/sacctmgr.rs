@@ -62,6 +62,10 @@ pub struct Association {
     pub spec: AssociationSpec,
     /// How far its account is indented.
     pub indent: usize,
+    /// Its account and those above it, from the root, and its user: `/physics/optics/0-ann/`.
+    pub lineage: String,
+    /// Whether it is the one of its user's default account.
+    pub is_default: bool,
 }
 
 /// A cluster.
@@ -190,9 +194,15 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
     };
     let row = |spec: AssociationSpec, parent: &str, classes: &[String]| {
         let classes = if spec.classes.is_empty() { classes.to_vec() } else { spec.classes.clone() };
+        let is_default = spec.of.user.as_deref().is_some_and(|user| {
+            let known = page.users.iter().find(|known| known.name == user);
+            known.map_or(spec.of.account == ROOT, |known| known.default_account == spec.of.account)
+        });
         Association {
             cluster: cluster.to_owned(),
             parent: parent.to_owned(),
+            lineage: lineage(page, &spec.of),
+            is_default,
             spec: AssociationSpec { classes, ..spec },
             indent: 0,
         }
@@ -215,6 +225,29 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
         next.extend(below(page, Some(&account.name), &classes));
     }
     rows
+}
+
+/// The accounts from the root to that of an association, and its user.
+fn lineage(page: &AccountsPage, of: &AssociationKey) -> String {
+    let mut names = Vec::new();
+    let mut name = Some(of.account.as_str()).filter(|name| *name != ROOT);
+    // No tree is deeper than it has accounts.
+    while let Some(account) = name.filter(|_| names.len() <= page.accounts.len()) {
+        names.push(account);
+        let known = page.accounts.iter().find(|known| known.name == account);
+        name = known.and_then(|known| known.parent.as_deref()).filter(|parent| *parent != ROOT);
+    }
+    let mut path: String = names.iter().rev().map(|name| format!("/{name}")).collect();
+    path.extend(of.user.iter().map(|user| format!("/0-{user}")));
+    path + "/"
+}
+
+/// The number of a QOS. It is made from its name, so it is the same everywhere; `normal` is 1, as in Slurm.
+pub fn qos_id(name: &str) -> u32 {
+    match name {
+        DEFAULT_CLASS => 1,
+        _ => association_id(&AssociationKey { account: name.to_owned(), ..AssociationKey::default() }),
+    }
 }
 
 /// Indents accounts by how far they are below the root, as `tree` shows them.

@@ -3,12 +3,14 @@
 use super::{
     Clock,
     cells::{moment, put},
+    data,
 };
 use crate::words::State;
 use muster_schemas::{
     time::Timestamp,
     views::{OutcomeWord, Statistics},
 };
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Statistics of one kind of scheduling pass since counting began.
@@ -106,6 +108,97 @@ impl Diagnosis {
     }
 }
 
+impl Diagnosis {
+    fn ended(&self, state: State) -> u64 {
+        self.ended.get(&state).copied().unwrap_or(0)
+    }
+
+    /// The jobs that ended neither completed nor cancelled.
+    fn failed(&self) -> u64 {
+        let others = |state: &State| !matches!(state, State::Completed | State::Cancelled);
+        self.ended.iter().filter(|(state, _)| others(state)).map(|(_, count)| count).sum()
+    }
+
+    fn stands(&self, state: State) -> u64 {
+        self.states.get(&state).copied().unwrap_or(0)
+    }
+}
+
+/// The same for programs, in the shape of Slurm's `data_parser`. What is not counted here is 0.
+pub fn statistics_data(diagnosis: &Diagnosis, clock: &Clock) -> Value {
+    let (main, backfill) = (&diagnosis.main, &diagnosis.backfill);
+    let minutes = diagnosis.since.map_or(0, |since| clock.now.micros_since(since) / 60_000_000);
+    let each_minute = u64::try_from(minutes).ok().and_then(|minutes| main.count.checked_div(minutes)).unwrap_or(0);
+    let mut all = json!({
+        "parts_packed": 1,
+        "req_time": data::moment(Some(clock.now)),
+        "req_time_start": data::moment(diagnosis.since),
+        "server_thread_count": 0,
+        "agent_queue_size": 0,
+        "agent_count": 0,
+        "agent_thread_count": 0,
+        "dbd_agent_queue_size": 0,
+        "gettimeofday_latency": 0,
+        "schedule_cycle_max": main.max_micros,
+        "schedule_cycle_last": main.last_micros,
+        "schedule_cycle_sum": main.total_micros,
+        "schedule_cycle_total": main.count,
+        "schedule_cycle_mean": main.mean_micros(),
+        "schedule_cycle_mean_depth": 0,
+        "schedule_cycle_per_minute": each_minute,
+        "schedule_cycle_depth": main.last_depth,
+        "schedule_exit": {
+            "end_job_queue": 0, "default_queue_depth": 0, "max_job_start": 0, "max_rpc_cnt": 0, "max_sched_time": 0,
+            "licenses": 0,
+        },
+        "schedule_queue_length": main.queue_length,
+        "jobs_submitted": diagnosis.submitted,
+        "jobs_started": diagnosis.started,
+        "jobs_completed": diagnosis.ended(State::Completed),
+        "jobs_canceled": diagnosis.ended(State::Cancelled),
+        "jobs_failed": diagnosis.failed(),
+        "jobs_pending": diagnosis.stands(State::Pending),
+        "jobs_running": diagnosis.stands(State::Running),
+        "job_states_ts": data::moment(Some(clock.now)),
+    });
+    let of_backfill = json!({
+        "bf_backfilled_jobs": diagnosis.backfilled,
+        "bf_last_backfilled_jobs": diagnosis.backfilled,
+        "bf_backfilled_het_jobs": diagnosis.backfilled_components,
+        "bf_cycle_counter": backfill.count,
+        "bf_cycle_mean": backfill.mean_micros(),
+        "bf_cycle_sum": backfill.total_micros,
+        "bf_cycle_last": backfill.last_micros,
+        "bf_cycle_max": backfill.max_micros,
+        "bf_depth_mean": 0,
+        "bf_depth_mean_try": 0,
+        "bf_exit": {
+            "end_job_queue": 0, "bf_max_job_start": 0, "bf_max_job_test": 0, "bf_max_time": 0, "bf_node_space_size": 0,
+            "state_changed": 0,
+        },
+        "bf_last_depth": backfill.last_depth,
+        "bf_last_depth_try": backfill.last_depth,
+        "bf_depth_sum": 0,
+        "bf_depth_try_sum": 0,
+        "bf_queue_len": backfill.queue_length,
+        "bf_queue_len_mean": 0,
+        "bf_queue_len_sum": 0,
+        "bf_table_size": 0,
+        "bf_table_size_sum": 0,
+        "bf_table_size_mean": 0,
+        "bf_when_last_cycle": data::moment(backfill.last),
+        "bf_active": false,
+        "rpcs_by_message_type": [],
+        "rpcs_by_user": [],
+        "pending_rpcs": [],
+        "pending_rpcs_by_hostlist": [],
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, of_backfill) {
+        all.extend(more);
+    }
+    all
+}
+
 /// The whole text.
 pub fn sdiag(diagnosis: &Diagnosis, clock: &Clock) -> String {
     const RULE: &str = "*******************************************************\n";
@@ -120,26 +213,18 @@ pub fn sdiag(diagnosis: &Diagnosis, clock: &Clock) -> String {
     out.push_str("Data since      ");
     time(diagnosis.since, &mut out);
     out.push_str(RULE);
-    let ended = |state: State| diagnosis.ended.get(&state).copied().unwrap_or(0);
-    let others: u64 = diagnosis
-        .ended
-        .iter()
-        .filter(|(state, _)| !matches!(state, State::Completed | State::Cancelled))
-        .map(|(_, count)| count)
-        .sum();
-    let stands = |state: State| diagnosis.states.get(&state).copied().unwrap_or(0);
     for (name, value) in [
         ("Jobs submitted:", diagnosis.submitted),
         ("Jobs started:", diagnosis.started),
-        ("Jobs completed:", ended(State::Completed)),
-        ("Jobs canceled:", ended(State::Cancelled)),
-        ("Jobs failed:", others),
+        ("Jobs completed:", diagnosis.ended(State::Completed)),
+        ("Jobs canceled:", diagnosis.ended(State::Cancelled)),
+        ("Jobs failed:", diagnosis.failed()),
     ] {
         put(format_args!("{name:<15} {value}\n"), &mut out);
     }
     out.push('\n');
     for (name, state) in [("Jobs pending:", State::Pending), ("Jobs running:", State::Running)] {
-        put(format_args!("{name:<15} {}\n", stands(state)), &mut out);
+        put(format_args!("{name:<15} {}\n", diagnosis.stands(state)), &mut out);
     }
     out.push_str("\nMain schedule statistics (microseconds):\n");
     passes(&diagnosis.main, &mut out);

@@ -16,6 +16,7 @@ use super::{
     Clock, cells,
     columns::{FormatError, Layout},
     data::Asker,
+    period,
     squeue::Format,
 };
 use crate::duration;
@@ -134,12 +135,13 @@ pub fn list_reservations(reservations: &[ReservationView], no_header: bool, cloc
         text
     };
     for view in reservations {
-        let seconds = u64::try_from(view.spec.end.micros_since(view.spec.start) / 1_000_000).unwrap_or(0);
+        let (start, end) = period::of(&view.spec, clock.now);
+        let seconds = u64::try_from(end.micros_since(start) / 1_000_000).unwrap_or(0);
         row(
             &view.spec.name,
             if view.begun { "ACTIVE" } else { "INACTIVE" },
-            &moment(view.spec.start),
-            &moment(view.spec.end),
+            &moment(start),
+            &moment(end),
             &duration::long(seconds),
             &crate::hostlist::compress_sorted(&view.nodes),
         );

@@ -6,6 +6,7 @@ use super::{
     Clock,
     cells::put,
     columns::{Field, FormatError, ListStyle},
+    data::number,
     sacctmgr::{Listed, association_id, list},
 };
 use crate::accounts::tres_minutes;
@@ -15,6 +16,7 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageRow},
     views::AccountsPage,
 };
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The usual columns.
@@ -36,6 +38,8 @@ pub struct Share {
     pub running_minutes: u64,
     /// What its jobs together may use up over time: `cpu=90`.
     pub group_minutes: String,
+    /// The account above an account; empty for the first one.
+    pub parent: String,
 }
 
 /// What a running job may still use.
@@ -93,7 +97,8 @@ pub fn shares(
         let depth = member.parent.map_or(0, |parent| all[parent].depth + 1);
         let limited = page.associations.iter().find(|known| known.of == member.of);
         let group_minutes = limited.map_or_else(String::new, |known| tres_minutes(&known.limits.budget));
-        all.push(Share { cluster: cluster.to_owned(), depth, member, running_minutes: 0, group_minutes });
+        let parent = member.parent.map_or_else(String::new, |parent| all[parent].member.of.account.clone());
+        all.push(Share { cluster: cluster.to_owned(), depth, member, running_minutes: 0, group_minutes, parent });
     }
     for job in running {
         let Some(of) = association(page, &job.account, &job.user, Some(&job.partition)) else { continue };
@@ -149,6 +154,40 @@ impl Listed for Share {
 pub fn usual(is_long: bool, partitions: bool) -> String {
     let usual = if is_long { LONG } else { USUAL };
     if partitions { usual.replacen("User,", "User,Partition,", 1) } else { usual.to_owned() }
+}
+
+/// The same for programs, in the shape of Slurm's `data_parser`, with the sum of all shares.
+pub fn data(rows: &[Share], total: u64) -> Value {
+    json!({ "shares": rows.iter().map(of_share).collect::<Vec<_>>(), "total_shares": total })
+}
+
+fn of_share(row: &Share) -> Value {
+    let (of, member) = (&row.member.of, &row.member);
+    let real = |value: Option<f64>| {
+        let known = value.filter(|value| value.is_finite());
+        json!({ "set": known.is_some(), "infinite": value == Some(f64::INFINITY), "number": known.unwrap_or(0.0) })
+    };
+    let kept = member.parent.map(|_| u64::from(member.shares));
+    json!({
+        "id": association_id(of),
+        "cluster": row.cluster,
+        "name": of.user.as_ref().unwrap_or(&of.account),
+        "parent": if of.user.is_some() { of.account.as_str() } else { row.parent.as_str() },
+        "partition": of.queue.as_deref().unwrap_or_default(),
+        "shares_normalized": real(Some(member.norm_shares)),
+        "shares": number(kept),
+        "tres": {
+            "run_seconds": [{ "name": "cpu", "value": number(Some(row.running_minutes.saturating_mul(60))) }],
+            "group_minutes": [],
+            "usage": [{ "name": "cpu", "value": member.used }],
+        },
+        "effective_usage": real(Some(member.effective_used)),
+        "usage_normalized": real(Some(member.norm_used)),
+        // Whole core seconds, as in the table.
+        "usage": format!("{:.0}", member.used).parse::<u64>().unwrap_or(0),
+        "fairshare": { "factor": real(member.factor), "level": real(Some(member.level)) },
+        "type": if of.user.is_some() { ["USER"] } else { ["ASSOCIATION"] },
+    })
 }
 
 /// The table of these shares; names of columns may be abbreviated.

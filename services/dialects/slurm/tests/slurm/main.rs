@@ -23,6 +23,7 @@ mod queries;
 mod reservations;
 mod select;
 mod show_columns;
+mod show_data;
 mod show_priorities;
 mod show_sacct;
 mod show_scontrol;

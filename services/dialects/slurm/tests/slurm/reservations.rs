@@ -2,7 +2,7 @@
 
 use crate::support::ago;
 use jiff::tz::TimeZone;
-use muster_schemas::plan::{ReservationSpec, ReservedNodes};
+use muster_schemas::plan::{Replaced, ReservationSpec, ReservedNodes};
 use muster_slurm::queries::{
     Failure,
     reservation::{Deleted, Known, changed, created, deleted},
@@ -96,7 +96,7 @@ fn what_a_new_reservation_lacks_is_told() {
         ),
         (
             "starttime=now duration=1 nodes=nid1 users=root flags=replace",
-            "scontrol: error: muster has no reservations with the flag replace.  No reservation created.",
+            "scontrol: error: Replace flags count only with NodeCnt.  No reservation created.",
         ),
     ] {
         let failure = made(&format!("reservation {text}")).expect_err(text);
@@ -184,7 +184,8 @@ fn flags_of_reservations_are_kept_or_refused() {
     let changed = with_known(|known| changed(&update, &own, known)).expect("changed");
     assert_eq!(changed.repeats_after_seconds, 7_200, "a period without a flag stays");
     for (more, text) in [
-        ("nodes=nid1 flags=time_float", "the flag time_float"),
+        ("nodes=nid1 flags=no_hold_jobs_after", "the flag no_hold_jobs_after"),
+        ("nodes=nid1 flags=weekday,weekend", "Only one"),
         ("nodes=nid1 flags=purge_comp=soon", "the flag purge_comp=soon"),
         ("nodes=nid1 flags=daily=5:00", "the flag daily=5:00"),
         ("nodes=nid1 flags=hourly,daily", "Only one"),
@@ -195,6 +196,57 @@ fn flags_of_reservations_are_kept_or_refused() {
         let failure = made(more).expect_err(more);
         assert!(failure.lines.concat().contains(text), "{more}: {failure:?}");
     }
+}
+
+/// SL-C-38: nodes of a reservation by number are replaced if they are out of service, unless they are to stay.
+#[test]
+fn flags_say_which_nodes_of_a_reservation_are_replaced() {
+    let base = "reservation reservationname=r1 starttime=now duration=10 users=root";
+    let made = |more: &str| made(&format!("{base} {more}")).expect("made");
+    let told = |spec: &ReservationSpec| (Flags::of(spec).shown(), spec.replaces);
+    let both = |text: &str, replaces: Replaced| (text.to_owned(), replaces);
+    assert_eq!(told(&made("nodecnt=2")), both("", Replaced::Lost), "as in Slurm");
+    assert_eq!(told(&made("nodecnt=2 flags=replace_down")), both("REPLACE_DOWN", Replaced::Lost));
+    assert_eq!(told(&made("nodecnt=2 flags=replace")), both("REPLACE", Replaced::Used));
+    assert_eq!(told(&made("nodecnt=2 flags=static_alloc")), both("STATIC", Replaced::None));
+    assert_eq!(told(&made("nodes=nid1")), both("SPEC_NODES", Replaced::None));
+    let after = |before: &ReservationSpec, text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| changed(&update, before, known)).expect("changed")
+    };
+    let replaced = made("nodecnt=2 flags=replace");
+    assert_eq!(after(&replaced, "flags-=replace").replaces, Replaced::Lost);
+    assert_eq!(after(&replaced, "duration=20").replaces, Replaced::Used);
+    let of_muster = ReservationSpec { replaces: Replaced::None, ..made("nodecnt=2") };
+    assert_eq!(after(&of_muster, "duration=20").replaces, Replaced::None, "it was made without");
+}
+
+/// SL-C-38: flags about the times of a reservation, and about who deletes it.
+#[test]
+fn flags_say_when_a_reservation_begins_and_who_deletes_it() {
+    let base = "reservation reservationname=r1 duration=10 users=root nodes=nid1";
+    let made = |more: &str| made(&format!("{base} {more}")).expect("made");
+    let shown = |spec: &ReservationSpec| Flags::of(spec).shown();
+    let ahead = made("starttime=now+10minutes flags=time_float");
+    assert_eq!((shown(&ahead).as_str(), ahead.stays_ahead_seconds), ("SPEC_NODES,TIME_FLOAT", 600));
+    assert_eq!(made("starttime=now flags=time_float").stays_ahead_seconds, 1);
+    let after = |before: &ReservationSpec, text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| changed(&update, before, known)).expect("changed")
+    };
+    let (longer, later) = (after(&ahead, "duration=20"), after(&ahead, "starttime=now+1hour duration=10"));
+    assert_eq!((longer.stays_ahead_seconds, later.stays_ahead_seconds), (600, 3_600));
+    assert_eq!(after(&ahead, "flags-=time_float").stays_ahead_seconds, 0);
+    // It is a Friday: Saturday and Sunday are one and two days later.
+    let weekday = made("starttime=now flags=weekday");
+    assert_eq!((shown(&weekday).as_str(), weekday.repeats_after_seconds), ("WEEKDAY,SPEC_NODES", 86_400));
+    assert_eq!(weekday.skipped_days, 0b000_0110);
+    assert_eq!(made("starttime=now flags=weekend").skipped_days, 0b111_1000);
+    let weekly = after(&weekday, "flags=-weekday flags+=weekly");
+    assert_eq!((weekly.skipped_days, weekly.repeats_after_seconds), (0, 604_800));
+    let open = made("starttime=now flags=user_delete");
+    assert!(open.users_may_remove && !weekday.users_may_remove);
+    assert_eq!(shown(&open), "SPEC_NODES,USER_DELETE");
 }
 
 /// SL-C-38: other nodes are no longer all of a partition.

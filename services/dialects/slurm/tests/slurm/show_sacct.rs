@@ -45,7 +45,8 @@ fn job_67767() -> Vec<Arc<JobRecord>> {
     detailed(job, spec, json!([])).into_iter().map(Arc::new).collect()
 }
 
-fn with_steps() -> Vec<Row> {
+/// Lines of a job of two components, with its steps.
+pub(crate) fn with_steps() -> Vec<Row> {
     let jobs = job_67767();
     let mut rows: Vec<Row> = jobs.iter().map(|job| row(job, None)).collect();
     for job in &jobs {

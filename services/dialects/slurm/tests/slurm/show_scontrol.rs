@@ -231,7 +231,8 @@ fn options_that_the_model_has_no_place_for_are_shown_as_given() {
     assert!(!shown.contains("MailType"), "{shown}");
 }
 
-fn node(members: Value) -> NodeView {
+/// A node of the worked example, with other members.
+pub(crate) fn node(members: Value) -> NodeView {
     let mut all = json!({
         "spec": { "name": "nid00001", "cores": 4, "memory_bytes": 4000u64 << 20,
             "properties": { "alpha": { "flag": true }, "haswell": { "flag": true } } },
@@ -320,7 +321,7 @@ fn what_is_no_job_is_shown_as_data_too() {
         "nodes": ["nid00001"], "begun": true,
     }))
     .expect("a reservation");
-    let data = scontrol::reservation_data(&view, 4);
+    let data = scontrol::reservation_data(&view, 4, clock().now);
     assert_eq!((&data["name"], &data["core_count"], &data["users"]), (&json!("r1"), &json!(4), &json!("ann")));
     assert_eq!(data["flags"], json!(["MAINT", "DAILY", "SPEC_NODES"]));
     assert_eq!(data["start_time"]["number"], json!(ago(60).unix_seconds()));

@@ -187,7 +187,7 @@ fn reservations_have_a_list_of_their_own() {
 fn json_tells_nodes_with_their_partitions() {
     let command = ["sinfo", "--json"].map(str::to_owned);
     let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "22.05.8" };
-    let object = sinfo::document(&partitions(), &nodes(), &asker, clock().now);
+    let object = sinfo::document(&partitions(), &nodes(), "0.1.0", &asker, clock().now);
     assert_eq!(object["nodes"][2]["state"], json!(["IDLE", "DRAIN"]));
     assert_eq!(object["nodes"][2]["partitions"], json!(["debug", "p2"]));
     assert_eq!(object["nodes"][11]["partitions"], json!(["debug"]));

@@ -46,7 +46,8 @@ fn the_mode_of_the_last_backfill_pass_and_how_many_there_were_are_told() {
     assert_lines(&sdiag(&diagnosis, &clock()), include_str!("golden/sdiag.txt"));
 }
 
-fn page() -> AccountsPage {
+/// Two accounts, one below the other, and a user.
+pub(crate) fn page() -> AccountsPage {
     let account = |name: &str, parent: Option<&str>| AccountSpec {
         name: name.to_owned(),
         description: name.to_owned(),

@@ -5,7 +5,7 @@ use crate::{
     hostlist,
     show::{
         Clock,
-        data::{Asker, counted, exit_code, limit, number, seconds, tres},
+        data::{Asker, counted, exit_code, joined, limit, number, seconds, tres},
         record::{ArrayTasks, JobRecord, MinMemory},
         step::StepRecord,
         tres::megabytes_of,
@@ -31,7 +31,7 @@ fn job(row: &Row, clock: &Clock) -> Value {
     let request = job.request();
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let account = text(&job.account);
-    json!({
+    let own = json!({
         "job_id": job.number,
         "name": job.name,
         "account": account,
@@ -67,12 +67,22 @@ fn job(row: &Row, clock: &Clock) -> Value {
             "job_offset": number(job.het.as_ref().map(|het| het.offset.into())),
         },
         "array": array(job),
+    });
+    let asked = json!({
         "comment": { "administrator": text(&request.admin_comment), "job": text(&request.comment), "system": "" },
         "extra": text(&request.extra),
         "constraints": text(&request.features),
         "container": text(&request.container),
         "licenses": text(&request.licences),
-        "reservation": { "id": 0, "name": text(&job.reservation) },
+        "reservation": { "id": 0, "name": text(&job.reservation), "requested": text(&job.reservation) },
+        "block": "",
+        "mcs": { "label": "" },
+        "script": "",
+        "segment_size": 0,
+        "used_gres": "",
+        "stdin": request.stdin,
+        "stdout": request.stdout,
+        "stderr": request.stderr,
         "wckey": { "wckey": text(&request.wckey), "flags": [] },
         "submit_line": text(&request.submit_line),
         "working_directory": request.work_dir,
@@ -80,7 +90,8 @@ fn job(row: &Row, clock: &Clock) -> Value {
         "stdout_expanded": request.stdout,
         "stderr_expanded": request.stderr,
         "steps": [],
-    })
+    });
+    joined([own, asked])
 }
 
 fn required(job: &JobRecord) -> Value {
@@ -132,7 +143,15 @@ fn cpu_time(micros: u64) -> Value {
 
 fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
     json!({
-        "step": { "id": row.shown_id(), "name": step.name },
+        "step": {
+            "id": row.shown_id(), "name": step.name,
+            "stdin": "", "stdout": "", "stderr": "",
+            "stdin_expanded": "", "stdout_expanded": "", "stderr_expanded": "",
+        },
+        "pid": "",
+        "kill_request_user": row.cancelled_by.map(|uid| uid.to_string()).unwrap_or_default(),
+        "CPU": { "requested_frequency": { "min": number(Some(0)), "max": number(Some(0)) }, "governor": [] },
+        "statistics": { "CPU": { "actual_frequency": 0 }, "energy": { "consumed": number(Some(0)) } },
         "state": [row.state().long()],
         "exit_code": exit_code(step.exit),
         "nodes": {
@@ -144,6 +163,7 @@ fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
             "elapsed": row.elapsed_seconds(clock),
             "start": number(Some(seconds(step.started))),
             "end": number(Some(seconds(step.ended))),
+            "limit": limit(step.limit_seconds.map(|seconds| seconds.div_ceil(60))),
             "suspended": 0,
             "system": cpu_time(row.usage.system_time_micros),
             "total": cpu_time(row.usage.cpu_time_micros),

@@ -1,9 +1,9 @@
-//! `sacctmgr show --json` and `--yaml` (SL-A-11), in the shape of Slurm's `data_parser`. Limits that do not exist here are
-//! left out.
+//! `sacctmgr show --json` and `--yaml` (SL-A-11), in the shape of Slurm's `data_parser`. Limits that do not exist here have no
+//! number.
 
-use super::{Account, Association, Cluster, Qos, Tres, User, association_id};
+use super::{Account, Association, Cluster, Qos, Tres, User, association_id, qos_id};
 use crate::{
-    show::data::{counted, limit},
+    show::data::{counted, limit, number},
     size::MEGABYTE,
 };
 use muster_schemas::accounts::{AssociationKey, Bounds, JobBounds};
@@ -66,9 +66,11 @@ impl AsData for Association {
             "max": {
                 "jobs": {
                     "active": limit(limits.each_user.running_jobs),
+                    "accruing": number(None),
                     "total": limit(limits.each_user.jobs),
                     "per": {
                         "count": limit(limits.together.running_jobs),
+                        "accruing": number(None),
                         "submitted": limit(limits.together.jobs),
                         "wall_clock": limit(minutes(limits.each_job.walltime_seconds)),
                     },
@@ -83,13 +85,20 @@ impl AsData for Association {
                             limits.remaining.gpu_seconds,
                         ),
                     },
-                    "per": { "job": job_amounts(&limits.each_job) },
+                    "minutes": { "total": [], "per": { "job": [] } },
+                    "per": { "job": job_amounts(&limits.each_job), "node": [] },
                 },
                 "per": { "account": { "wall_clock": limit(minutes(limits.budget.run_seconds)) } },
             },
             "parent_account": self.parent,
             "partition": spec.of.queue.as_deref().unwrap_or_default(),
             "qos": spec.classes,
+            "accounting": [],
+            "comment": "",
+            "is_default": self.is_default,
+            "lineage": self.lineage,
+            "min": { "priority_threshold": number(None) },
+            "priority": number(None),
             "shares_raw": spec.shares.max(1),
             "user": spec.of.user.as_deref().unwrap_or_default(),
         })
@@ -112,7 +121,8 @@ impl AsData for Qos {
             "limits": {
                 "grace_time": class.preemption_grace_seconds,
                 "max": {
-                    "active_jobs": { "count": limit(limits.together.running_jobs) },
+                    "active_jobs": { "count": limit(limits.together.running_jobs), "accruing": number(None) },
+                    "accruing": { "per": { "account": number(None), "user": number(None) } },
                     "jobs": {
                         "count": limit(limits.together.jobs),
                         "active_jobs": { "per": {
@@ -123,12 +133,23 @@ impl AsData for Qos {
                     },
                     "tres": {
                         "total": amounts(&limits.together),
-                        "minutes": { "per": { "qos": spent(
-                            limits.remaining.core_seconds,
-                            limits.remaining.node_seconds,
-                            limits.remaining.gpu_seconds,
-                        ) } },
+                        "minutes": {
+                            "total": spent(
+                                limits.budget.core_seconds,
+                                limits.budget.node_seconds,
+                                limits.budget.gpu_seconds,
+                            ),
+                            "per": {
+                                "qos": spent(
+                                    limits.remaining.core_seconds,
+                                    limits.remaining.node_seconds,
+                                    limits.remaining.gpu_seconds,
+                                ),
+                                "account": [], "job": [], "user": [],
+                            },
+                        },
                         "per": {
+                            "node": [],
                             "account": amounts(&limits.each_account),
                             "job": job_amounts(&limits.each_job),
                             "user": amounts(&limits.each_user),
@@ -139,9 +160,14 @@ impl AsData for Qos {
                         "job": limit(minutes(limits.each_job.walltime_seconds)),
                     } },
                 },
+                "min": { "priority_threshold": number(None), "tres": { "per": { "job": [] } } },
+                "factor": number(None),
             },
             "name": class.name,
-            "preempt": { "list": class.preempts, "mode": [mode] },
+            "id": qos_id(&class.name),
+            "usage_factor": { "set": true, "infinite": false, "number": 1.0 },
+            "usage_threshold": number(None),
+            "preempt": { "list": class.preempts, "mode": [mode], "exempt_time": number(None) },
             "priority": { "set": true, "infinite": false, "number": class.priority },
         })
     }

@@ -7,16 +7,29 @@ use crate::{
     show::Clock,
     show::{
         data::{limit, moment, number},
+        period,
         step::StepRecord,
         tres,
     },
 };
-use muster_schemas::views::{LicenceView, ReservationView};
+use muster_schemas::{
+    plan::ReservedNodes,
+    time::Timestamp,
+    views::{LicenceView, ReservationView},
+};
 use serde_json::{Value, json};
 
+/// Slurm's number of a task for a job that is no array.
+const NO_TASK: u64 = 4_294_967_294;
+
 /// A reservation of nodes with this many cores.
-pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
+pub fn reservation_data(view: &ReservationView, cores: u64, now: Timestamp) -> Value {
     let spec = &view.spec;
+    let (start, end) = period::of(spec, now);
+    let queue = match &spec.nodes {
+        ReservedNodes::Count { queue, .. } => queue.as_deref().unwrap_or_default(),
+        ReservedNodes::Named(_) => "",
+    };
     let flags = Flags::of(spec).shown();
     // The time of one of them has a field of its own.
     let names = flags.split(',').filter(|flag| !flag.is_empty());
@@ -27,7 +40,7 @@ pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
         "burst_buffer": "",
         "core_count": cores,
         "core_specializations": [],
-        "end_time": moment(Some(spec.end)),
+        "end_time": moment(Some(end)),
         "features": "",
         "flags": flags,
         "groups": "",
@@ -36,9 +49,9 @@ pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
         "name": spec.name,
         "node_count": view.nodes.len(),
         "node_list": hostlist::compress_sorted(&view.nodes),
-        "partition": "",
+        "partition": queue,
         "purge_completed": { "time": number(idle_seconds) },
-        "start_time": moment(Some(spec.start)),
+        "start_time": moment(Some(start)),
         "tres": format!("cpu={cores}"),
         "users": spec.users.join(","),
     })
@@ -47,6 +60,8 @@ pub fn reservation_data(view: &ReservationView, cores: u64) -> Value {
 /// A running step.
 pub fn step_data(step: &StepRecord, cluster: &str, clock: &Clock) -> Value {
     let minutes = step.limit_seconds.map(|seconds| seconds.div_ceil(60));
+    let array = step.shown_job.split_once('_').and_then(|(job, task)| Some((job.parse().ok()?, task.parse().ok()?)));
+    let (array_job, array_task): (u64, u64) = array.unwrap_or((0, NO_TASK));
     json!({
         "cluster": cluster,
         "id": step.shown_id(),
@@ -63,8 +78,26 @@ pub fn step_data(step: &StepRecord, cluster: &str, clock: &Clock) -> Value {
             "running": number(Some(step.used_seconds(clock))),
             "start": moment(step.started),
         },
-        "tres": { "allocation": format!("cpu={},node={}{}", step.cpus, step.nodes.len(), tres::gpus(step.gpus)) },
+        "tres": {
+            "allocation": format!("cpu={},node={}{}", step.cpus, step.nodes.len(), tres::gpus(step.gpus)),
+            "binding": "",
+            "frequency": "",
+            "per": { "cpu": "", "memory": "", "step": "", "node": "", "socket": "", "task": "" },
+        },
         "user": step.user,
+        "array": { "job_id": array_job, "task_id": array_task },
+        "container": "",
+        "container_id": "",
+        "cpu": { "frequency": { "min": number(None), "max": number(None), "governor": number(None) } },
+        "reserved_ports": "",
+        "srun": { "host": "", "pid": 0 },
+        "stdin": "",
+        "stdout": "",
+        "stderr": "",
+        "stdin_expanded": "",
+        "stdout_expanded": "",
+        "stderr_expanded": "",
+        "submit_line": "",
     })
 }
 
@@ -85,5 +118,12 @@ pub fn licence_data(licence: &LicenceView, clock: &Clock) -> Value {
 
 /// What a controller's host answered, after this many microseconds.
 pub fn ping_data(host: &str, is_up: bool, micros: u64) -> Value {
-    json!({ "hostname": host, "pinged": if is_up { "UP" } else { "DOWN" }, "latency": micros, "mode": "primary" })
+    json!({
+        "hostname": host,
+        "pinged": if is_up { "UP" } else { "DOWN" },
+        "responding": is_up,
+        "latency": micros,
+        "mode": "primary",
+        "primary": true,
+    })
 }

@@ -7,11 +7,15 @@ use crate::{
     show::{
         Clock,
         data::partition_state,
+        period,
         sinfo::{NodeRecord, Partition},
         tres,
     },
 };
-use muster_schemas::views::{LicenceView, ReservationView};
+use muster_schemas::{
+    plan::ReservedNodes,
+    views::{LicenceView, ReservationView},
+};
 
 /// The record of a partition with this QOS; `nodes` are those of the cluster.
 pub fn partition<'a>(
@@ -97,12 +101,17 @@ pub fn licences(licences: &[LicenceView], lines: Lines) -> String {
 pub fn reservation(view: &ReservationView, cores: u64, lines: Lines, clock: &Clock) -> String {
     let spec = &view.spec;
     let seconds = u64::try_from(spec.end.micros_since(spec.start) / 1_000_000).unwrap_or(0);
+    let (start, end) = period::of(spec, clock.now);
+    let queue = match &spec.nodes {
+        ReservedNodes::Count { queue, .. } => queue.as_deref(),
+        ReservedNodes::Named(_) => None,
+    };
     let list = |names: &[String]| or_null(Some(&names.join(","))).to_owned();
     let mut record = Record::new(lines);
     record
         .pair("ReservationName", &spec.name)
-        .pair("StartTime", moment(Some(spec.start), "Unknown", clock))
-        .pair("EndTime", moment(Some(spec.end), "Unknown", clock))
+        .pair("StartTime", moment(Some(start), "Unknown", clock))
+        .pair("EndTime", moment(Some(end), "Unknown", clock))
         .pair("Duration", duration::long(seconds));
     record
         .line()
@@ -110,7 +119,7 @@ pub fn reservation(view: &ReservationView, cores: u64, lines: Lines, clock: &Clo
         .pair("NodeCnt", view.nodes.len())
         .pair("CoreCnt", cores)
         .pair("Features", "(null)")
-        .pair("PartitionName", "(null)")
+        .pair("PartitionName", or_null(queue))
         .pair("Flags", Flags::of(spec).shown());
     record.line().pair("TRES", format_args!("cpu={cores}"));
     record

@@ -4,7 +4,7 @@ use super::{Group, NodeRecord, Partition};
 use crate::{
     hostlist,
     show::{
-        data::{Asker, limit, moment, number, partition_state},
+        data::{Asker, joined, limit, moment, number, partition_state, seconds},
         tres,
     },
     words::NodeState,
@@ -14,16 +14,23 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The document of nodes with their partitions, as `scontrol show nodes --json` prints it.
-pub fn document(partitions: &[Arc<Partition>], nodes: &[Arc<NodeRecord>], asker: &Asker<'_>, now: Timestamp) -> Value {
-    let nodes: Vec<Value> = nodes.iter().map(|node| of_node(node, partitions)).collect();
+/// Their executors are of this version of muster.
+pub fn document(
+    partitions: &[Arc<Partition>],
+    nodes: &[Arc<NodeRecord>],
+    version: &str,
+    asker: &Asker<'_>,
+    now: Timestamp,
+) -> Value {
+    let nodes: Vec<Value> = nodes.iter().map(|node| of_node(node, partitions, version)).collect();
     asker.document("nodes", nodes, &[("last_update", moment(Some(now)))])
 }
 
-fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
+fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>], version: &str) -> Value {
     let serving = partitions.iter().filter(|partition| partition.has(node));
     let names: Vec<&str> = serving.map(|partition| partition.name.as_str()).collect();
     let features: Vec<&str> = node.features.split(',').filter(|name| !name.is_empty()).collect();
-    json!({
+    let own = json!({
         "name": node.name,
         "address": node.name,
         "boards": 1,
@@ -31,7 +38,6 @@ fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
         "extra": "",
         "hostname": node.name,
         "state": states(node.state),
-        "responding": !node.state.is_silent,
         "partitions": names,
         "cpus": node.cpus,
         "effective_cpus": node.cpus,
@@ -58,7 +64,40 @@ fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
         "reason": node.reason.as_deref().unwrap_or_default(),
         "reason_changed_at": moment(node.reason_time),
         "reason_set_by_user": node.reason_user.as_deref().unwrap_or_default(),
-    })
+        "reservation": node.reservation,
+    });
+    let machine = json!({
+        "architecture": "x86_64",
+        "operating_system": "Linux",
+        "version": version,
+        "boot_time": moment(None),
+        "slurmd_start_time": moment(None),
+        "last_busy": moment(None),
+        "free_mem": number(Some(node.megabytes.saturating_sub(node.megabytes_used))),
+        "topology": node.switch.as_ref().map_or_else(String::new, |switch| format!("{switch}.{}", node.name)),
+        "port": 0,
+        "cluster_name": "",
+        "burstbuffer_network_address": "",
+        "tls_cert_last_renewal": moment(None),
+        "cert_flags": [],
+        "specialized_cores": 0,
+        "specialized_cpus": "",
+        "specialized_memory": 0,
+        "cpu_binding": 0,
+        "energy": {
+            "average_watts": 0, "base_consumed_energy": 0, "consumed_energy": 0, "current_watts": number(None),
+            "previous_consumed_energy": 0, "last_collected": 0,
+        },
+        "gpu_spec": "",
+        "res_cores_per_gpu": 0,
+        "instance_id": "",
+        "instance_type": "",
+        "mcs_label": "",
+        "next_state_after_reboot": ["INVALID"],
+        "owner": "",
+        "resume_after": number(None),
+    });
+    joined([own, machine])
 }
 
 /// The words of a state, each by itself.
@@ -120,9 +159,10 @@ pub(super) fn group<'a>(group: &Group, nodes: impl IntoIterator<Item = &'a NodeR
         "reason": {
             "description": first.and_then(|node| node.reason.as_deref()).unwrap_or_default(),
             "user": first.and_then(|node| node.reason_user.as_deref()).unwrap_or_default(),
-            "time": moment(first.and_then(|node| node.reason_time)),
+            "time": seconds(first.and_then(|node| node.reason_time)),
         },
-        "reservation": "",
+        "resource_spec": { "cpus": "", "memory": 0 },
+        "reservation": first.map_or("", |node| &node.reservation),
         "partition": partition_data(&group.partition, None, nodes),
     })
 }
@@ -152,12 +192,22 @@ pub fn partition_data<'a>(
         "tres": { "billing_weights": "", "configured": configured },
         "cluster": "",
         "cpus": { "task_binding": 0, "total": cpus },
-        "defaults": { "memory_per_cpu": 0, "time": number(minutes(spec.default_walltime_seconds)), "job": "" },
+        "select_type": ["CPU", "MEMORY"],
+        "topology": "",
+        "defaults": {
+            "memory_per_cpu": 0,
+            "partition_memory_per_cpu": number(None),
+            "partition_memory_per_node": number(None),
+            "time": number(minutes(spec.default_walltime_seconds)),
+            "job": "",
+        },
         "grace_time": spec.makes_way.map_or(0, |way| way.grace_seconds),
         "maximums": {
             "cpus_per_node": limit(None),
             "cpus_per_socket": limit(None),
             "memory_per_cpu": 0,
+            "partition_memory_per_cpu": number(None),
+            "partition_memory_per_node": number(None),
             "nodes": limit(most_nodes),
             "shares": 1,
             "oversubscribe": { "jobs": 1, "flags": [] },

@@ -49,6 +49,8 @@ pub struct NodeRecord {
     pub reason_time: Option<Timestamp>,
     /// Its load in millionths, if it is measured.
     pub load_millionths: Option<u64>,
+    /// The reservations that have begun and have it, separated by commas.
+    pub reservation: String,
 }
 
 impl NodeRecord {
@@ -83,6 +85,7 @@ impl NodeRecord {
             reason_user: view.taken_out_by.clone(),
             reason_time: view.taken_out,
             load_millionths: view.load.map(|load| load.millionths),
+            reservation: String::new(),
         }
     }
 

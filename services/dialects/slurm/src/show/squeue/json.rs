@@ -2,14 +2,15 @@
 
 use crate::{
     show::{
-        data::{Asker, exit_code, limit, moment, number},
+        data::{Asker, exit_code, joined, limit, moment, number},
         record::{ArrayTasks, JobRecord, MinMemory},
         tres,
     },
     size::Units,
+    words::ExitCode,
 };
 use muster_schemas::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The document of some jobs at a moment.
 pub fn document(records: &[JobRecord], asker: &Asker<'_>, now: Timestamp) -> Value {
@@ -18,13 +19,7 @@ pub fn document(records: &[JobRecord], asker: &Asker<'_>, now: Timestamp) -> Val
 }
 
 fn job(job: &JobRecord, cluster: &str) -> Value {
-    let mut all = Map::new();
-    for part in [standing(job), place(job, cluster), request(job)] {
-        if let Value::Object(part) = part {
-            all.extend(part);
-        }
-    }
-    all.into()
+    joined([standing(job), place(job, cluster), request(job), unknown(job)])
 }
 
 /// Whose job it is, and how it stands.
@@ -108,6 +103,8 @@ fn resources_of(job: &JobRecord) -> Value {
                 "name": part.node,
                 "cpus": { "count": part.cores.len(), "used": part.cores.len() },
                 "memory": { "used": 0, "allocated": part.megabytes },
+                // Which cores a socket has is known of nodes, not of jobs.
+                "sockets": [],
             })
         })
         .collect();
@@ -115,6 +112,7 @@ fn resources_of(job: &JobRecord) -> Value {
         "select_type": ["CPU", "MEMORY"],
         "nodes": {
             "count": job.nodes.len(), "list": job.node_list(), "whole": false, "allocation": allocation,
+            "select_type": ["AVAILABLE"],
         },
         "cpus": if job.nodes.is_empty() { 0 } else { job.cpus },
         "threads_per_core": number(None),
@@ -134,7 +132,7 @@ fn request(job: &JobRecord) -> Value {
         let found = request.tres.iter().find(|(known, _)| *known == key);
         found.map(|(_, text)| text.clone()).unwrap_or_default()
     };
-    json!({
+    let asked = json!({
         "batch_flag": request.is_batch,
         "requeue": request.is_requeued,
         "reboot": request.is_reboot,
@@ -174,5 +172,88 @@ fn request(job: &JobRecord) -> Value {
         "standard_output": request.stdout,
         "standard_error": request.stderr,
         "standard_input": request.stdin,
+    });
+    let more = json!({
+        "stdout_expanded": request.stdout,
+        "stderr_expanded": request.stderr,
+        "stdin_expanded": request.stdin,
+        "allocating_node": text(&request.submit_host),
+        "mail_type": mail_flags(request.mail_type.as_deref()),
+        "mail_user": text(&request.mail_user),
+        "required_switches": request.switches.as_ref().map_or(0, |switches| switches.most),
+        "maximum_switch_wait_time": request.switches.as_ref().map_or(0, |switches| switches.wait_seconds),
+        "job_size_str": [],
+        "licenses_allocated": if job.state.is_pending() { String::new() } else { text(&request.licences) },
+        "max_cpus": number(Some(0)),
+    });
+    joined([asked, more])
+}
+
+/// The occasions for mail, each by itself.
+fn mail_flags(list: Option<&str>) -> Vec<&'static str> {
+    let words: Vec<String> = list.unwrap_or_default().split(',').map(str::to_ascii_uppercase).collect();
+    let has = |word: &str| words.iter().any(|known| known == word || known == "ALL" && ALL_MAIL.contains(&word));
+    MAIL.iter().filter(|(word, _)| has(word)).map(|(_, flag)| *flag).collect()
+}
+
+/// The words of `--mail-type` and the flags that they are.
+const MAIL: [(&str, &str); 11] = [
+    ("BEGIN", "BEGIN"),
+    ("END", "END"),
+    ("FAIL", "FAIL"),
+    ("REQUEUE", "REQUEUE"),
+    ("TIME_LIMIT", "TIME=100%"),
+    ("TIME_LIMIT_90", "TIME=90%"),
+    ("TIME_LIMIT_80", "TIME=80%"),
+    ("TIME_LIMIT_50", "TIME=50%"),
+    ("STAGE_OUT", "STAGE_OUT"),
+    ("ARRAY_TASKS", "ARRAY_TASKS"),
+    ("INVALID_DEPEND", "INVALID_DEPENDENCY"),
+];
+
+/// Those of `ALL`.
+const ALL_MAIL: [&str; 6] = ["BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT", "INVALID_DEPEND"];
+
+/// Fields that say nothing here, with the values that Slurm gives them then.
+fn unknown(job: &JobRecord) -> Value {
+    json!({
+        "association_id": 0,
+        "batch_features": "",
+        "billable_tres": number(if job.state.is_pending() { None } else { Some(job.cpus) }),
+        "burst_buffer_state": "",
+        "cluster_features": "",
+        "container_id": "",
+        "core_spec": number(None),
+        "thread_spec": number(None),
+        "cores_per_socket": number(None),
+        "cpu_frequency_minimum": number(None),
+        "cpu_frequency_maximum": number(None),
+        "cpu_frequency_governor": number(None),
+        "cron": "",
+        "delay_boot": number(Some(0)),
+        "derived_exit_code": exit_code(ExitCode::default()),
+        "failed_node": "",
+        "federation_origin": "",
+        "federation_siblings_active": "",
+        "federation_siblings_viable": "",
+        "last_sched_evaluation": number(None),
+        "mcs_label": "",
+        "tasks_per_core": number(None),
+        "tasks_per_tres": number(None),
+        "tasks_per_socket": number(None),
+        "tasks_per_board": number(Some(0)),
+        "prefer": "",
+        "preempt_time": moment(None),
+        "preemptable_time": moment(None),
+        "pre_sus_time": moment(None),
+        "priority_by_partition": [],
+        "profile": ["NOT_SET"],
+        "resize_time": moment(None),
+        "segment_size": 0,
+        "selinux_context": "",
+        "sockets_per_board": 0,
+        "sockets_per_node": number(None),
+        "system_comment": "",
+        "threads_per_core": number(None),
     })
 }
