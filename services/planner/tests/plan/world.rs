@@ -192,7 +192,9 @@ impl World {
     /// Time passes until something happens to a job.
     pub fn pass(&mut self, seconds: i64, job: JobId) {
         let now = self.state().time().plus_seconds(seconds);
-        let change = JobChange { name: Some("later".into()), ..JobChange::default() };
+        // Its name stays: jobs may share cores by it.
+        let attributes = [("test.time".to_owned(), now.to_string())].into();
+        let change = JobChange { attributes, ..JobChange::default() };
         self.record(&Actor::Ledger, now, Event::JobModified { job, change: Arc::new(change) });
     }
 
