@@ -209,9 +209,9 @@ impl Session<'_> {
         let flavour = self.site.flavour;
         if !prints {
             let (host, version) = (host(), version());
-            let jobs = self.site.client.info(Moment::Now)?.jobs;
+            let info = self.site.client.info(Moment::Now)?;
             let missing = self.site.missing_policy()?;
-            let facts = self.site.server_facts(&config, &jobs, &host, &version, missing.as_deref());
+            let facts = self.site.server_facts(&config, (&info.jobs, info.held_until), &host, &version, missing.as_deref());
             return Ok(vec![qmgr::listed_server(&config, &facts, flavour)]);
         }
         let mut all = vec![qmgr::server(&config, &self.site.server, flavour)];
@@ -274,8 +274,7 @@ impl Session<'_> {
         if before == after {
             return Ok(());
         }
-        let (change, keep_unnamed) = difference(before, after);
-        configure(self.site, &change, keep_unnamed)
+        configure(self.site, &difference(before, after))
     }
 
     /// Takes a node out of service or puts it into it. It has a comment only while it is out of service.

@@ -8,7 +8,7 @@ use crate::{
     packing::ReadsGzip,
     params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
-    views::{JobViews, cancels, runs, task_views},
+    views::{JobViews, Private, cancels, runs, task_views},
 };
 use axum::{
     body::Bytes,
@@ -308,6 +308,8 @@ pub(super) struct Found {
     pub(super) alternatives: Arc<[Alternative]>,
     /// Attributes that differ from the submission.
     altered: Altered,
+    /// Texts that only its owner and operators may see.
+    private: Private,
 }
 
 /// Attributes that may differ from the submission.
@@ -440,7 +442,8 @@ pub(super) async fn find_in(
 fn found_in(state: &ClusterState, head: OrderHead, id: JobId, up_to: Option<Sequence>) -> Option<Found> {
     let view = view_of(state, &JobViews::new(state, head), id)?;
     let (tasks, alternatives) = (tasks_of(state, id), alternatives_of(state, id));
-    Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id) })
+    let private = Private::of(state, id);
+    Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id), private })
 }
 
 /// Show a job
@@ -471,7 +474,7 @@ pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, 
 
 /// Everything about a job that the caller may see.
 pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[Record]) -> Result<JobDetail, ApiError> {
-    let Found { view, tasks, altered, .. } = found;
+    let Found { mut view, tasks, altered, private, .. } = found;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: view.id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
@@ -480,8 +483,9 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
     let use_share_millionths = altered.use_share.map(|share| (share * 1e6).round() as i64);
     altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
-    if redacted {
-        redact(&mut spec);
+    match redacted {
+        true => redact(&mut spec),
+        false => private.show(&mut view),
     }
     let runs = app.reader.projection().read(|state| runs(history, state));
     let cancels = cancels(history);

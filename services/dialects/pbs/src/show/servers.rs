@@ -7,7 +7,7 @@ use super::{
     status::{Kind, Status},
 };
 use crate::flavour::Flavour;
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 /// The beginning of what is told of the policy in force.
 const POLICY: &str = "policy: ";
@@ -96,7 +96,7 @@ pub fn servers(all: &[Status], flavour: Flavour) -> String {
     for server in all {
         let short = |text: &str, width: usize| match flavour {
             Flavour::PbsPro => cut(text, width),
-            Flavour::Torque => first(text, width).to_owned(),
+            Flavour::Torque => Cow::Borrowed(first(text, width)),
         };
         let _ = write!(out, "{:<16}", short(&word(&server.name), 16));
         let totals = [server.get("max_running").unwrap_or("0"), server.get("total_jobs").unwrap_or("0")];

@@ -11,7 +11,10 @@ use muster_pbs::{
     show::{Counts, ServerFacts, ServerState},
 };
 use muster_schemas::{
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, QueueSpecChange, QueueValue},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, QueueSpec, QueueSpecChange, QueueValue,
+        SettingsValue,
+    },
     resources::{NodeSpec, PropertyValue},
     views::{NodeView, QueueView},
 };
@@ -157,7 +160,7 @@ fn what_is_listed_has_the_state_of_things() {
             iteration_seconds: None,
             version: "0.1.0",
         };
-        let queue = QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, running: 2 };
+        let queue = QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, held_until: 0, running: 2 };
         let out = view(&config.nodes[1], json!({ "state": "drained", "reason": "bad disk" }));
         let objects =
             [listed_server(&config, &facts, flavour), listed_queue(&queue, flavour), listed_node(&out, &[], flavour)];
@@ -422,9 +425,8 @@ fn what_cannot_be_honoured_is_refused_by_name() {
 fn a_request_names_only_what_changes() {
     let before = cluster();
     let change = |commands: &[&str]| difference(&before, &after(commands, &before));
-    let (request, keeps) = change(&["set queue long enabled = True"]);
+    let request = change(&["set queue long enabled = True"]);
     let named = QueueSpecChange { name: "long".into(), enabled: Some(true), ..QueueSpecChange::default() };
-    assert!(keeps);
     assert_eq!(request, ClusterChange { queues: vec![named], ..ClusterChange::default() });
     for commands in [
         &["set server kill_delay = 3, managers -= ann"][..],
@@ -435,12 +437,14 @@ fn a_request_names_only_what_changes() {
         &["delete queue long", "delete node n1", "unset server resources_available.matlab, default_memory_per_core"],
     ] {
         let wanted = after(commands, &before);
-        let (request, keeps) = difference(&before, &wanted);
-        let base = if keeps { before.clone() } else { ClusterConfig::default() };
-        assert_eq!(request.onto(base), wanted, "{commands:?}");
-        assert_eq!(keeps, !commands.iter().any(|text| text.contains("default_memory_per_core")), "{commands:?}");
+        assert_eq!(difference(&before, &wanted).onto(before.clone()), wanted, "{commands:?}");
     }
-    assert_eq!(difference(&before, &before), (ClusterChange::default(), true));
+    assert_eq!(difference(&before, &before), ClusterChange::default());
+    // What is taken away has a name, so nothing else is sent.
+    let request = change(&["unset server default_memory_per_core"]);
+    let settings =
+        ClusterSettingsChange { unset: vec![SettingsValue::DefaultMemoryPerCoreBytes], ..Default::default() };
+    assert_eq!(request, ClusterChange { settings, ..ClusterChange::default() });
 }
 
 #[test]
@@ -462,9 +466,7 @@ proptest! {
     ) {
         let text = format!("set {kind} {attribute} {sign} \"{}\"", value.replace('"', ""));
         if let Ok(Some(_)) = parse(&text) && let Ok(edit) = edited(&text, &cluster()) {
-            let (request, keeps) = difference(&cluster(), &edit.config);
-            let base = if keeps { cluster() } else { ClusterConfig::default() };
-            prop_assert_eq!(request.onto(base), edit.config);
+            prop_assert_eq!(difference(&cluster(), &edit.config).onto(cluster()), edit.config);
         }
     }
 }
@@ -571,10 +573,10 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     assert_eq!(of(&less, "long").most_asked, named(&[("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
     assert_eq!(of(&less, "long").least_asked, named(&[]));
     assert!(of(&after(&["set queue r queue_type = Execution"], &made), "r").route.is_none());
-    let (change, keeps) = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
-    assert!(keeps && change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
-    let (change, keeps) = difference(&made, &after(&["set queue r queue_type = e"], &made));
-    assert!(keeps && change.queues[0].unset == [QueueValue::Route], "what a queue loses has a name");
+    let change = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
+    assert!(change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
+    let change = difference(&made, &after(&["set queue r queue_type = e"], &made));
+    assert!(change.queues[0].unset == [QueueValue::Route], "what a queue loses has a name");
 }
 
 /// PBS-Q-02: `max_run` limits all, each user, group and project and single ones, of the server and of a queue; what `print` shows sets
