@@ -23,8 +23,8 @@ use muster_schemas::{
     resources::{IndexSet, Placement},
     views::{
         AccountsPage, ArrayView, AssociationUse, BufferView, CommentView, CopiesView, CopyWord, HeldTasksView, JobView,
-        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReasonWord, ReservationView,
-        ReservationsPage, RunNodeView, RunView,
+        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReasonWord,
+        ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeMap};
@@ -184,10 +184,10 @@ fn copies_view(state: &State, job: &Job) -> Option<Box<CopiesView>> {
         has_before: !files.before.is_empty(),
         node: node.map(|node| state.node_name(node).into_owned()),
         failures: copies.failures,
-        last: copies.last.as_ref().map(|last| CopyReport {
-            failure: last.failure.as_ref().map(|_| NOT_COPIED.to_owned()),
-            ..last.clone()
-        }),
+        last: copies
+            .last
+            .as_ref()
+            .map(|last| CopyReport { failure: last.failure.as_ref().map(|_| NOT_COPIED.to_owned()), ..last.clone() }),
     }))
 }
 
@@ -403,7 +403,9 @@ pub(crate) fn job_counts(state: &State) -> BTreeMap<JobState, u64> {
 /// How many of the held jobs nothing else keeps than a time.
 pub(crate) fn held_until(state: &State) -> u64 {
     let held = state.jobs().map(|job| (job, waiting_tasks(state, job)));
-    held.filter(|(job, (word, _))| *word == JobState::Held && waits_for_time(state, job)).map(|(_, (_, tasks))| tasks).sum()
+    held.filter(|(job, (word, _))| *word == JobState::Held && waits_for_time(state, job))
+        .map(|(_, (_, tasks))| tasks)
+        .sum()
 }
 
 /// Whether nothing else keeps a held job than a time.

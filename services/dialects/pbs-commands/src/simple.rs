@@ -22,8 +22,8 @@ use muster_schemas::{
     job::{Holds, JobState},
     resources::IndexSet,
     views::{
-        CopyAheadRequest, EndRequest, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord,
-        ReleaseRequest, RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
+        CopyAheadRequest, EndRequest, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord, ReleaseRequest,
+        RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
     },
 };
 

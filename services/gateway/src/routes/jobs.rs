@@ -24,6 +24,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
+    copies::FileCopies,
     event::{Event, OutputFiles, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Notification, Program, WaitReason},
     resources::Alternative,
@@ -510,6 +511,7 @@ fn redact(spec: &mut JobSpec) {
     spec.environment.clear();
     spec.notifications.clear();
     spec.attributes.clear();
+    spec.copies = FileCopies::default();
 }
 
 /// List the events of a job
@@ -520,6 +522,7 @@ fn redact(spec: &mut JobSpec) {
 pub(crate) async fn events(
     State(app): State<App>,
     Path(id): Path<String>,
+    Caller(caller): Caller,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     let id = job_id(&id)?;
@@ -532,7 +535,14 @@ pub(crate) async fn events(
         return Err(ApiError::not_found(format!("there is no job {id}")));
     }
     let causes = app.reader.causes(history.iter().map(|record| record.sequence)).await?;
-    let json = app.reader.projection().read(|state| live::json_list(&history, &causes, state));
+    let is_owner =
+        |record: &Record| matches!(&record.event, Event::JobSubmitted { owner, .. } if owner.user == caller.user);
+    let is_operator = app.is_operator(&caller);
+    let json = app.reader.projection().read(|state| {
+        let job = state.job(id).or_else(|| state.job(id.whole()));
+        let is_own = job.map_or_else(|| history.iter().any(is_owner), |job| job.owner.user == caller.user);
+        live::json_list(&history, &causes, state, is_own || is_operator)
+    });
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 

@@ -83,7 +83,10 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings) -> ClusterSett
         node_lost_after_seconds: changed(&before.node_lost_after_seconds, &after.node_lost_after_seconds),
         launch_timeout_seconds: changed(&before.launch_timeout_seconds, &after.launch_timeout_seconds),
         kill_grace_seconds: changed(&before.kill_grace_seconds, &after.kill_grace_seconds),
-        default_memory_per_core_bytes: optional(before.default_memory_per_core_bytes, after.default_memory_per_core_bytes),
+        default_memory_per_core_bytes: optional(
+            before.default_memory_per_core_bytes,
+            after.default_memory_per_core_bytes,
+        ),
         cancel_never_met: changed(&before.cancel_never_met, &after.cancel_never_met),
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),

@@ -151,8 +151,7 @@ impl Cells {
         };
         Self {
             id: job.name.clone(),
-            user: word(job.get("Job_Owner").unwrap_or_default().split('@').next().unwrap_or_default())
-                .into_owned(),
+            user: word(job.get("Job_Owner").unwrap_or_default().split('@').next().unwrap_or_default()).into_owned(),
             queue: word(job.get("queue").unwrap_or_default()).into_owned(),
             name: word(job.get("Job_Name").unwrap_or_default()).into_owned(),
             session: text(job.get("session_id")),

@@ -357,7 +357,12 @@ impl<'a> Job<'a> {
         let why = why.or_else(|| self.view.reason.as_ref().map(|reason| reason.text.clone()));
         let held = (!self.view.holds.is_empty()).then(|| WaitReason::Held(self.view.holds).to_string());
         let why = ended.or(why).or(held).unwrap_or_else(|| "it waits for resources".to_owned());
-        format!("Not Running: {why}")
+        // Its owner and operators read more than that here.
+        let failed = self.view.copies.as_ref().filter(|copies| copies.stage == CopyWord::Failed);
+        match failed.and_then(|copies| copies.last.as_ref()?.failure.as_ref()) {
+            Some(failure) => format!("Not Running: {why}: {failure}"),
+            None => format!("Not Running: {why}"),
+        }
     }
 
     /// What became of the job in words; a started one names its nodes and the time of its start (PBS-L-06).

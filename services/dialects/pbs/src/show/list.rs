@@ -159,8 +159,10 @@ impl Row<'_> {
         };
         let (owner, queue_name, state) = (self.user(), word(self.queue), self.state);
         let (used, job_user, job_queue) = (cut(self.used, 8), cut(&owner, user), cut(&queue_name, queue));
-        let _ =
-            writeln!(out, "{job_id:<id$} {job_name:<name$} {job_user:<user$}  {used:>8} {state:>1} {job_queue:<queue$}");
+        let _ = writeln!(
+            out,
+            "{job_id:<id$} {job_name:<name$} {job_user:<user$}  {used:>8} {state:>1} {job_queue:<queue$}"
+        );
     }
 
     fn torque(&self, out: &mut String) {

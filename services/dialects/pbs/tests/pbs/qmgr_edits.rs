@@ -4,8 +4,8 @@ use crate::support::golden;
 use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     qmgr::{
-        Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server, node,
-        only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
+        Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server,
+        new_limits, node, only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
     },
     queries::qmgr,
     show::{Counts, ServerFacts, ServerState},
@@ -160,7 +160,8 @@ fn what_is_listed_has_the_state_of_things() {
             iteration_seconds: None,
             version: "0.1.0",
         };
-        let queue = QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, held_until: 0, running: 2 };
+        let queue =
+            QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, held_until: 0, running: 2 };
         let out = view(&config.nodes[1], json!({ "state": "drained", "reason": "bad disk" }));
         let objects =
             [listed_server(&config, &facts, flavour), listed_queue(&queue, flavour), listed_node(&out, &[], flavour)];
@@ -469,6 +470,28 @@ proptest! {
             prop_assert_eq!(difference(&cluster(), &edit.config).onto(cluster()), edit.config);
         }
     }
+}
+
+/// Limits that only policies of PBS follow are known, so that who sets one can be told where none is in force.
+#[test]
+fn new_limits_of_policies_are_named() {
+    let before = cluster();
+    let named = |commands: &[&str]| new_limits(&before, &after(commands, &before)).into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        named(&["set server max_running = 9, resources_available.ncpus = 64"]),
+        ["max_running", "resources_available.ncpus"]
+    );
+    assert_eq!(
+        named(&["set queue long max_run = [u:ann=3]", "set queue workq max_group_run = 2"]),
+        ["max_group_run", "max_run"]
+    );
+    let others =
+        ["set queue long max_running = 3, max_user_run = 2, resources_max.walltime = 60", "set server kill_delay = 3"];
+    assert_eq!(named(&others), [""; 0], "these hold under every policy");
+    assert_eq!(named(&["create queue q", "set server resources_default.ncpus = 2"]), [""; 0]);
+    let set = after(&["set server max_running = 9"], &before);
+    assert!(new_limits(&set, &after(&["set server kill_delay = 4"], &set)).is_empty(), "it was there before");
+    assert!(new_limits(&set, &after(&["unset server max_running"], &set)).is_empty());
 }
 
 /// PBS-Q-02, PBS-Q-05: limits that only policies of PBS follow are kept as they are written, and queues are numbered as they

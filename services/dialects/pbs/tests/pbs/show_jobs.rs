@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     show::{
-        Alternate, Header, List, Sources, Status, Units, alternate, dsv, job_state, json, list, list_of_views, of_detail,
-        of_task, of_view, printed, text, xml,
+        Alternate, Header, List, Sources, Status, Units, alternate, dsv, job_state, json, list, list_of_views,
+        of_detail, of_task, of_view, printed, text, xml,
     },
 };
 use muster_schemas::{JobId, views::JobView};
@@ -258,6 +258,10 @@ fn the_comment_of_a_job_says_what_became_of_it() {
     };
     assert_eq!(with(ago(-1)), "Not Running: the limit of ann");
     assert_eq!(with(ago(0)), "Not Running: not enough free: cores");
+    let failed =
+        json!({ "stage": "failed", "last": { "bytes": null, "milliseconds": 3, "failure": "/d/in: No such file" } });
+    let failed = JobView { copies: serde_json::from_value(failed).unwrap(), ..waits.clone() };
+    assert_eq!(comment(&failed), "Not Running: not enough free: cores: /d/in: No such file");
     let over = finished(json!({ "outcome": "cancelled", "exit_status": null, "detail": null }));
     assert_eq!(comment(&over), "Job run at Fri Nov 20 at 08:10 on (n1) and was deleted");
 }
@@ -318,7 +322,11 @@ proptest! {
 fn views_are_listed_like_jobs_with_all_attributes() {
     for flavour in [PbsPro, Torque] {
         let task = JobView { id: JobId::task(7, 3), ..running("9", 5, &["n1"]) };
-        let odd = JobView { name: "a name\tof several words".into(), owner: "a-user-with-a-long-name".into(), ..view(json!({})) };
+        let odd = JobView {
+            name: "a name\tof several words".into(),
+            owner: "a-user-with-a-long-name".into(),
+            ..view(json!({}))
+        };
         let views = [view(json!({})), running("11", 125, &["n1", "n2"]), array(), task, odd];
         for server in ["pbs1", "pbs1.example.org", ""] {
             let sources = Sources { server, ..sources(flavour) };

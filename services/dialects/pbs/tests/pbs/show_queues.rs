@@ -24,8 +24,13 @@ fn all_queues(flavour: Flavour) -> Vec<Status> {
         users: vec!["ann".into(), "bob".into()],
         ..QueueSpec::default()
     };
-    let view = |spec: QueueSpec, queued, (held, held_until), running| {
-        QueueView { spec, default: true, queued, held, held_until, running }
+    let view = |spec: QueueSpec, queued, (held, held_until), running| QueueView {
+        spec,
+        default: true,
+        queued,
+        held,
+        held_until,
+        running,
     };
     [view(batch, 12, (5, 2), 5), view(long, 0, (0, 0), 0)].iter().map(|view| of_queue(view, flavour)).collect()
 }

@@ -227,8 +227,7 @@ impl<'s> Look<'s> {
         }
         let lead = job.lead();
         let wanderer = wanderer(job);
-        let asked =
-            (lead.shape.id, job.owner.user.as_str(), lead.account.as_deref(), lead.class(), wanderer.tasks);
+        let asked = (lead.shape.id, job.owner.user.as_str(), lead.account.as_deref(), lead.class(), wanderer.tasks);
         if self.refused.contains(&asked) {
             return None;
         }

@@ -10,7 +10,8 @@ use crate::{
         decide::{
             passing::{self, Wanderer},
             queues::{
-                complete_alternatives, find_queue, require_asked, require_entry, require_fit, require_queue_room, tasks_of,
+                complete_alternatives, find_queue, require_asked, require_entry, require_fit, require_queue_room,
+                tasks_of,
             },
         },
         numbers::numbers_taken,
