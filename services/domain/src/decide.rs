@@ -157,7 +157,7 @@ fn notification_done(state: &State, event: Event) -> Decision {
         return Decision::done(vec![event]);
     };
     if job.number == 0 {
-        // What is about no job is on record too: other ledgers drop it then.
+        // A notification about no job is on record too: other ledgers drop it then.
         let told = power::decide::told(state, *of, result);
         return Decision::done(if told.is_empty() { vec![event] } else { told });
     }

@@ -36,7 +36,7 @@ pub(crate) use size::{Size, node_names};
 /// That files were not copied, without the reason.
 const NOT_COPIED: &str = "the files could not be copied";
 
-/// What only its owner and operators may see of a job beside its specification: texts that can name files.
+/// Texts about a job that can name files: only its owner and operators may see them.
 #[derive(Debug, Default)]
 pub(crate) struct Private {
     /// Why it waits.

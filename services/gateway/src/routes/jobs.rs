@@ -5,7 +5,7 @@ use crate::{
     budgets::Admitted,
     error::ApiError,
     live,
-    packing::ReadsGzip,
+    packing::{Packed, ReadsGzip},
     params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
     views::{JobViews, Private, cancels, runs, task_views},
@@ -145,6 +145,15 @@ impl JobsParams {
         Ok(moment.unwrap_or_default())
     }
 
+    /// Whether only few jobs are named. Their list is made at once: it does not wait behind long ones.
+    fn is_short(&self, source: &Source) -> bool {
+        let tasks = |state: &ClusterState, id: &JobId| {
+            state.job(id.whole()).and_then(|job| job.array.as_ref()).map_or(1, |array| array.tasks)
+        };
+        let all = |state: &ClusterState| self.id.iter().fold(0_u64, |sum, id| sum.saturating_add(tasks(state, id)));
+        (1..=PIECE_IDS).contains(&self.id.len()) && source.read(all) <= PIECE_VIEWS as u64
+    }
+
     /// The same for jobs that are requested by their ids.
     fn each_named(
         &self,
@@ -280,8 +289,13 @@ pub(crate) async fn list_jobs(
         return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
     }
     let source = app.reader.source(moment).await?;
-    let make = move || page(&params, &source, limit as usize);
-    let json = app.listings.get(&admission, &uri, reads_gzip, make).await?;
+    let json = match params.is_short(&source) {
+        true => Packed::of(page(&params, &source, limit as usize)?, reads_gzip),
+        false => {
+            let make = move || page(&params, &source, limit as usize);
+            app.listings.get(&admission, &uri, reads_gzip, make).await?
+        }
+    };
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 

@@ -23,7 +23,7 @@ use muster_schemas::{
 use std::{
     io::{Read as _, Write as _},
     os::unix::net::UnixStream,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use system::{System, TOKEN, array, cluster, ids, job, refusal};
 use tokio::sync::oneshot;
@@ -711,4 +711,23 @@ fn others_do_not_see_which_files_could_not_be_copied() {
         assert!(!json.contains("secret"), "{json}");
         assert!(json.contains("could not be copied"), "the fact is there: {json}");
     }
+}
+
+/// A job that is named is shown at once, while the thread that makes long lists rests after one. With many processors another
+/// thread would show it anyway.
+#[test]
+fn a_job_is_shown_while_lists_rest() {
+    let system = System::start();
+    let mut client = system.client();
+    let many = vec![job("many"); 1_000];
+    let mut last = JobId::job(1);
+    for _ in 0..4 {
+        last = client.submit(CommandId::new_now(), &many).unwrap().jobs[999];
+    }
+    let began = Instant::now();
+    assert_eq!(client.all_jobs(None, None, false).unwrap().jobs.len(), 4_000);
+    let list = began.elapsed();
+    let began = Instant::now();
+    assert_eq!(client.jobs(&JobQuery { ids: vec![last], ..JobQuery::default() }).unwrap().jobs.len(), 1);
+    assert!(began.elapsed() < list, "{:?} after a list of {list:?}", began.elapsed());
 }

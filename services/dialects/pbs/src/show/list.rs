@@ -96,7 +96,7 @@ pub fn list_of_views(views: &[JobView], layout: &List<'_>, sources: &Sources<'_>
     out
 }
 
-/// What comes above the jobs.
+/// The lines above the jobs.
 fn begin(layout: &List<'_>, out: &mut String) {
     if let Some(comment) = layout.comment.filter(|_| layout.flavour == Flavour::PbsPro) {
         out.push_str(&printable(comment));

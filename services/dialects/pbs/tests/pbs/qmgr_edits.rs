@@ -441,7 +441,7 @@ fn a_request_names_only_what_changes() {
         assert_eq!(difference(&before, &wanted).onto(before.clone()), wanted, "{commands:?}");
     }
     assert_eq!(difference(&before, &before), ClusterChange::default());
-    // What is taken away has a name, so nothing else is sent.
+    // A value that is taken away has a name, so nothing else is sent.
     let request = change(&["unset server default_memory_per_core"]);
     let settings =
         ClusterSettingsChange { unset: vec![SettingsValue::DefaultMemoryPerCoreBytes], ..Default::default() };
@@ -488,7 +488,7 @@ fn new_limits_of_policies_are_named() {
     let others =
         ["set queue long max_running = 3, max_user_run = 2, resources_max.walltime = 60", "set server kill_delay = 3"];
     assert_eq!(named(&others), [""; 0], "these hold under every policy");
-    assert_eq!(named(&["create queue q", "set server resources_default.ncpus = 2"]), [""; 0]);
+    assert_eq!(named(&["create queue q", "set server resources_default.mem = 2gb"]), [""; 0]);
     let set = after(&["set server max_running = 9"], &before);
     assert!(new_limits(&set, &after(&["set server kill_delay = 4"], &set)).is_empty(), "it was there before");
     assert!(new_limits(&set, &after(&["unset server max_running"], &set)).is_empty());
