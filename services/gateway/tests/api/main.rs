@@ -696,7 +696,7 @@ fn others_do_not_see_which_files_could_not_be_copied() {
     let seen = |view: JobView| view.copies.unwrap().last.unwrap().failure;
     assert_eq!(seen(ours.job(id, Moment::Now).unwrap().job), failure);
     let told = serde_json::to_string(&ours.job_events(id, Moment::Now).unwrap()).unwrap();
-    assert!(told.contains("could not be copied to node node1: scp: /home/secret/in"), "{told}");
+    assert!(told.contains("could not be copied to node node1") && told.contains("scp: /home/secret/in"), "{told}");
     let mut nobody = system.nobody(Some(TOKEN));
     let detail = nobody.job(id, Moment::Now).unwrap();
     let page = nobody.jobs(&JobQuery::default()).unwrap();
