@@ -2,7 +2,9 @@
 
 mod change;
 
-pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, QueueValue, Removed};
+pub use change::{
+    ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange, QueueValue, Removed, SettingsValue,
+};
 
 use crate::{
     accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable,
@@ -38,7 +40,7 @@ pub struct QueueSpec {
     pub max_running_jobs: Option<u32>,
     /// Maximum number of its running jobs of one user.
     pub max_running_jobs_per_user: Option<u32>,
-    /// Maximum number of its waiting and running jobs (an array counts as one, as does each component of a job).
+    /// Maximum number of its waiting and running jobs (each array task and each component of a job counts as one).
     pub max_jobs: Option<u32>,
     /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
@@ -156,7 +158,7 @@ pub struct ClusterSettings {
     pub default_memory_per_core_bytes: Option<u64>,
     /// Whether to cancel jobs whose dependencies can never be met instead of letting them wait.
     pub cancel_never_met: bool,
-    /// Maximum number of jobs (an array counts as one) in the queue at a time.
+    /// Maximum number of waiting and running jobs (each array task counts as one).
     pub max_jobs: u64,
     /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,

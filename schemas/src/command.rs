@@ -20,7 +20,7 @@ use crate::{
     node::{Briefing, GpuReport, Mark, PartUse},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::{Policy, PolicySource},
-    resources::{NodeSpec, Placement},
+    resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -57,6 +57,14 @@ pub enum JobSelection {
         job: JobId,
         /// The component's index in the job, from 0.
         component: u32,
+    },
+    /// These tasks of an array. Those that are over, or to which the command cannot be done, are left out; if it can be done to none
+    /// of them, it is refused with the reason of the first.
+    Tasks {
+        /// The array.
+        job: JobId,
+        /// The indices of the tasks.
+        indices: IndexSet,
     },
 }
 

@@ -689,6 +689,11 @@ pub enum WaitReason {
     LeftOut,
 }
 
+impl WaitReason {
+    /// That staging in failed, without the reason.
+    pub const STAGING_FAILED: &str = "staging in failed";
+}
+
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -731,7 +736,7 @@ impl fmt::Display for WaitReason {
             }
             Self::StagingIn(component) => write!(f, "component {component} is being staged in"),
             Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
-            Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
+            Self::StagingFailed(why) => write!(f, "{}: {why}", Self::STAGING_FAILED),
             Self::DomainNotOpen(name) => write!(f, "no job runs that holds resources for planning domain {name}"),
             Self::FewGroups { until } => write!(f, "waits until {until} for nodes that are closer together"),
             Self::LeftOut => {

@@ -24,6 +24,7 @@ pub use names::{Names, node_name};
 
 use self::{
     allocation::*, cluster::*, config::*, filter::*, job::*, names::name_of, node::*, plan::*, run::*, step::*,
+    words::Because,
 };
 use crate::{
     event::{Actor, Event, Record, event_table},
@@ -50,6 +51,24 @@ pub struct PublicEvent {
 
 /// The public form of a record, with its cause (see [`crate::cause`]).
 pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) -> PublicEvent {
+    event_with(record, cause, names, None)
+}
+
+/// The same for the owner of the job and for operators: the summary has a reason that nobody else may see.
+pub fn cloud_event_for_owner(record: &Record, cause: Option<Sequence>, names: &dyn Names) -> PublicEvent {
+    event_with(record, cause, names, private_reason(&record.event))
+}
+
+/// A reason that can name files of the owner of a job.
+fn private_reason(event: &Event) -> Option<&str> {
+    match event {
+        Event::CopyingFailed { reason, .. } => Some(reason),
+        Event::FilterChainFailed { kind, message, .. } if kind.is_staging() => Some(message),
+        _ => None,
+    }
+}
+
+fn event_with(record: &Record, cause: Option<Sequence>, names: &dyn Names, reason: Option<&str>) -> PublicEvent {
     let cluster = names.cluster_name(record.sequence);
     let (kind, verb) = record.event.kind_verb();
     let data = EventData::of(&record.event, names);
@@ -65,7 +84,7 @@ pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) 
         traceparent: record.trace.to_traceparent(),
         actor: actor_text(&record.actor),
         causedby: cause.map(|cause| cause.to_string()),
-        summary: data.to_string(),
+        summary: format!("{data}{}", Because(reason.unwrap_or_default())),
         data: &data,
     };
     // Serialising fails only for maps whose keys are not text, and there are none.

@@ -281,7 +281,12 @@ impl From<&WaitReason> for ReasonView {
             // Only the text says more.
             WaitReason::LeftOut => (ReasonWord::NotPlannedYet, None),
         };
-        Self { code, text: reason.to_string(), job }
+        // Only the owner and operators may see why, for it can name files.
+        let text = match reason {
+            WaitReason::StagingFailed(_) => WaitReason::STAGING_FAILED.to_owned(),
+            reason => reason.to_string(),
+        };
+        Self { code, text, job }
     }
 }
 
@@ -772,6 +777,9 @@ pub struct QueueView {
     pub queued: u64,
     /// Jobs with a closed gate; each array task counts as one.
     pub held: u64,
+    /// Those of them that nothing else keeps than a time: their begin time, or the end of a hold.
+    #[serde(default)]
+    pub held_until: u64,
     /// Jobs that have resources.
     pub running: u64,
 }
@@ -840,6 +848,9 @@ pub struct InfoView {
     pub head_hash: Option<String>,
     /// Number of jobs in each state; each array task counts as one.
     pub jobs: BTreeMap<JobState, u64>,
+    /// How many of the held ones nothing else keeps than a time: their begin time, or the end of a hold.
+    #[serde(default)]
+    pub held_until: u64,
     /// Number of nodes in each state.
     pub nodes: BTreeMap<NodeStateWord, u64>,
     /// The caller's login name, as the gateway knows it.

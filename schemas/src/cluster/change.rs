@@ -80,6 +80,52 @@ pub struct ClusterSettingsChange {
     pub make_way_ahead_seconds: Option<u32>,
     pub node_order: Option<Vec<String>>,
     pub guard_seconds: Option<u32>,
+    /// The values that they lose, before the named ones apply. Nothing else can take a value away and keep the rest.
+    pub unset: Vec<SettingsValue>,
+}
+
+/// The values that the settings can be without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is a field of ClusterSettings")]
+pub enum SettingsValue {
+    DefaultMemoryPerCoreBytes,
+    AgentLostAfterSeconds,
+    ReservedNodesWaitSeconds,
+    MakeWayAheadSeconds,
+    GuardSeconds,
+}
+
+impl SettingsValue {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::DefaultMemoryPerCoreBytes,
+        Self::AgentLostAfterSeconds,
+        Self::ReservedNodesWaitSeconds,
+        Self::MakeWayAheadSeconds,
+        Self::GuardSeconds,
+    ];
+
+    /// Whether the settings have it.
+    pub fn is_in(self, settings: &ClusterSettings) -> bool {
+        match self {
+            Self::DefaultMemoryPerCoreBytes => settings.default_memory_per_core_bytes.is_some(),
+            Self::AgentLostAfterSeconds => settings.agent_lost_after_seconds.is_some(),
+            Self::ReservedNodesWaitSeconds => settings.reserved_nodes_wait_seconds.is_some(),
+            Self::MakeWayAheadSeconds => settings.make_way_ahead_seconds.is_some(),
+            Self::GuardSeconds => settings.guard_seconds.is_some(),
+        }
+    }
+
+    fn unset(self, settings: &mut ClusterSettings) {
+        match self {
+            Self::DefaultMemoryPerCoreBytes => settings.default_memory_per_core_bytes = None,
+            Self::AgentLostAfterSeconds => settings.agent_lost_after_seconds = None,
+            Self::ReservedNodesWaitSeconds => settings.reserved_nodes_wait_seconds = None,
+            Self::MakeWayAheadSeconds => settings.make_way_ahead_seconds = None,
+            Self::GuardSeconds => settings.guard_seconds = None,
+        }
+    }
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -235,7 +281,8 @@ fn put<T>(all: &mut Vec<T>, place: Option<&usize>, one: T) {
 }
 
 impl ClusterSettingsChange {
-    fn onto(&self, base: ClusterSettings) -> ClusterSettings {
+    fn onto(&self, mut base: ClusterSettings) -> ClusterSettings {
+        self.unset.iter().for_each(|value| value.unset(&mut base));
         let named = self.clone();
         let mut administrators = named.administrators.unwrap_or(base.administrators);
         for user in named.more_administrators {
@@ -389,6 +436,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             make_way_ahead_seconds: settings.make_way_ahead_seconds,
             node_order: Some(settings.node_order),
             guard_seconds: settings.guard_seconds,
+            unset: Vec::new(),
         }
     }
 }
@@ -458,5 +506,18 @@ mod tests {
             QueueSpec { name: "low".into(), priority: 3, max_walltime_seconds: Some(30), ..QueueSpec::default() };
         assert_eq!(after.queues[0], plain);
         assert_eq!(after.queues[1], base.queues[1]);
+        let settings = ClusterSettings {
+            default_memory_per_core_bytes: Some(1),
+            agent_lost_after_seconds: Some(1),
+            reserved_nodes_wait_seconds: Some(1),
+            make_way_ahead_seconds: Some(1),
+            guard_seconds: Some(1),
+            ..ClusterSettings::default()
+        };
+        let change =
+            ClusterSettingsChange { unset: SettingsValue::ALL.to_vec(), guard_seconds: Some(7), ..Default::default() };
+        let after = change.onto(settings.clone());
+        assert_eq!(after, ClusterSettings { guard_seconds: Some(7), ..ClusterSettings::default() });
+        assert!(SettingsValue::ALL.iter().all(|value| value.is_in(&settings)));
     }
 }

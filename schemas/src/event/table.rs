@@ -584,7 +584,7 @@ macro_rules! event_table {
         report: Arc<FilterReport>,
     }
     is "filter" "verdict", of [call], plan Never, replay Left, concerns [],
-    public Filter(FilterVerdict { job: call.job, call: *call, result: (&**report).into() });
+    public Filter(FilterVerdict { job: call.job, call: *call, result: FilterResult::public(call, report) });
 
     /// All filters of a chain have passed.
     FilterChainPassed {
@@ -621,7 +621,8 @@ macro_rules! event_table {
         chain: *chain,
         verdict: *verdict,
         position: *position,
-        message: message.clone(),
+        // A staging program names files of the owner.
+        message: if kind.is_staging() { String::new() } else { message.clone() },
     });
 
     /// A filter undid its work.
@@ -632,7 +633,7 @@ macro_rules! event_table {
         report: Arc<FilterReport>,
     }
     is "filter" "reverted", of [call], plan Never, replay Left, concerns [],
-    public Filter(FilterReverted { job: call.job, call: *call, result: (&**report).into() });
+    public Filter(FilterReverted { job: call.job, call: *call, result: FilterResult::public(call, report) });
 
     /// A filter did not undo its work. It is not asked again (HPC-F-54).
     FilterRevertFailed {
@@ -642,7 +643,7 @@ macro_rules! event_table {
         report: Arc<FilterReport>,
     }
     is "filter" "revert_failed", of [call], plan Never, replay Left, concerns [],
-    public Filter(FilterRevertFailed { job: call.job, call: *call, result: (&**report).into() });
+    public Filter(FilterRevertFailed { job: call.job, call: *call, result: FilterResult::public(call, report) });
 
     /// A filter cannot be asked to undo its work (HPC-F-56).
     FilterRevertSkipped {
@@ -1358,7 +1359,7 @@ macro_rules! event_table {
         bytes: Option<u64>,
         /// How long it took, in milliseconds.
         milliseconds: u64,
-        /// Why, for people.
+        /// Why, for people. It is not public: it can name files of the owner.
         reason: String,
         /// The job does not start before this time; `None` if it is over.
         until: Option<Timestamp>,
@@ -1370,7 +1371,6 @@ macro_rules! event_table {
         direction: *direction,
         bytes: *bytes,
         milliseconds: *milliseconds,
-        reason: reason.clone(),
         until: *until,
     });
 

@@ -132,7 +132,7 @@ public_events! { FilterData
         verdict: ChainVerdict,
         /// The index of the filter that ended it, from 0; one past the last if no filter did.
         position: u32,
-        /// The reason, for people.
+        /// The reason, for people; empty for staging, where only the owner and operators may see it.
         message: String,
     }
     says |data, f| {
@@ -245,6 +245,17 @@ pub struct FilterResult {
     pub stderr: String,
     /// Whether it wrote more than that to either (HPC-F-63).
     pub is_output_cut: bool,
+}
+
+impl FilterResult {
+    /// The outcome of a call without what is private to the owner of its job: a staging program names files.
+    pub(super) fn public(call: &CallId, report: &FilterReport) -> Self {
+        let result = Self::from(report);
+        match call.kind.is_staging() {
+            true => Self { message: None, stdout: String::new(), stderr: String::new(), ..result },
+            false => result,
+        }
+    }
 }
 
 impl From<&FilterReport> for FilterResult {

@@ -168,14 +168,13 @@ public_events! { JobData
         bytes: Option<u64>,
         /// How long it took, in milliseconds.
         milliseconds: u64,
-        /// Why, for people.
-        reason: String,
         /// The job does not start before this time; `null` if it is over.
         until: Option<Timestamp>,
     }
     says |data, f| {
+        // The reason can name files: only the owner and operators may see it.
         let way = if data.direction == CopyDirection::In { "to" } else { "from" };
-        write!(f, "files of job {} could not be copied {way} node {}: {}", data.job, data.node, data.reason)?;
+        write!(f, "files of job {} could not be copied {way} node {}", data.job, data.node)?;
         data.until.map_or(Ok(()), |until| write!(f, "; it waits until {until}"))
     };
 

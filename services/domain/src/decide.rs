@@ -160,11 +160,15 @@ fn notification_done(state: &State, event: Event) -> Decision {
         return Decision::done(vec![event]);
     };
     if job.number == 0 {
-        return Decision::done(power::decide::told(state, *of, result));
+        // A notification about no job is on record too: other ledgers drop it then.
+        let told = power::decide::told(state, *of, result);
+        return Decision::done(if told.is_empty() { vec![event] } else { told });
     }
     // A number beyond the present notifications can be one from before they were changed.
     let wanted = state.job(*job).is_some_and(|job| {
-        let known = (*notification as usize) < validate::MAX_LIST;
+        // Mails that no notification of the job asks for are numbered from the end.
+        let most = validate::MAX_LIST as u32;
+        let known = *notification < most || *notification > u32::MAX - most;
         known && !job.notified.as_ref().is_some_and(|done| done.contains(&(*of, *notification)))
     });
     Decision::done(if wanted { vec![event] } else { Vec::new() })

@@ -7,6 +7,7 @@ use crate::{
     caller::Callers,
     error::ApiError,
     gauges::Gauges,
+    groups,
     ledgers::Ledgers,
     listings::Listings,
     live::Live,
@@ -28,6 +29,7 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{Actor, Owner, TraceContext},
+    job::JobSpec,
     views::{CommandAnswer, ErrorCode},
 };
 use muster_telemetry::trace;
@@ -224,6 +226,11 @@ impl Asked {
     /// The user who asks.
     pub(crate) fn caller(&self) -> &Owner {
         &self.owner
+    }
+
+    /// The same with the group that jobs to submit name, for which they count (PBS-Q-02).
+    pub(crate) async fn in_group_of(self, jobs: &[JobSpec]) -> Self {
+        Self { owner: groups::effective(self.owner, jobs).await, ..self }
     }
 
     /// Another attempt of the same request: the first is the command itself.

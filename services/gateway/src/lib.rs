@@ -14,6 +14,7 @@ mod config;
 mod connections;
 mod error;
 mod gauges;
+mod groups;
 mod ledgers;
 mod listen;
 mod listings;

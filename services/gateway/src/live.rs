@@ -16,7 +16,7 @@ use muster_schemas::{
     JobId, Sequence,
     cause::{Causes, Remembered},
     event::{Commit, Record},
-    public::{cloud_event, type_name},
+    public::{cloud_event, cloud_event_for_owner, type_name},
 };
 use muster_telemetry::metrics::UpDownCounter;
 use std::{
@@ -463,9 +463,10 @@ impl Subscriber {
     }
 }
 
-/// The records of a job, with the cause of each, as a JSON list of CloudEvents.
-pub(crate) fn json_list(records: &[Record], causes: &[Option<Sequence>], state: &State) -> String {
-    let event = |(record, cause): (&Record, &Option<Sequence>)| cloud_event(record, *cause, state).json;
+/// The records of a job, with the cause of each, as a JSON list of CloudEvents: those for its owner, or those for everybody.
+pub(crate) fn json_list(records: &[Record], causes: &[Option<Sequence>], state: &State, is_for_owner: bool) -> String {
+    let make = if is_for_owner { cloud_event_for_owner } else { cloud_event };
+    let event = |(record, cause): (&Record, &Option<Sequence>)| make(record, *cause, state).json;
     let events: Vec<String> = records.iter().zip(causes).map(event).collect();
     format!("[{}]", events.join(","))
 }

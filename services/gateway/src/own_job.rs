@@ -94,6 +94,9 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::TellJobs { jobs, .. } => match jobs {
             JobSelection::Ids(ids) => !ids.is_empty() && ids.iter().all(|id| *id == own),
             JobSelection::Component { job, .. } => *job == own,
+            JobSelection::Tasks { job, indices } => {
+                !indices.is_empty() && indices.iter().all(|index| JobId::task(job.number, index) == own)
+            }
             JobSelection::Matching(_) => false,
         },
         Command::LaunchStep { job, .. }

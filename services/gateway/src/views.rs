@@ -16,14 +16,15 @@ use muster_domain::{
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::NodeCondition,
+    copies::CopyReport,
     event::{Event, NodePart, Record, ShrinkReason},
     job::{JobState, Outcome, WaitReason},
     public::Names,
     resources::{IndexSet, Placement},
     views::{
         AccountsPage, ArrayView, AssociationUse, BufferView, CommentView, CopiesView, CopyWord, HeldTasksView, JobView,
-        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView,
-        ReservationsPage, RunNodeView, RunView,
+        LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReasonWord,
+        ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeMap};
@@ -31,6 +32,43 @@ use std::{borrow::Cow, collections::BTreeMap};
 pub(crate) use components::cancels;
 pub(crate) use filtering::{task_views, templates_page};
 pub(crate) use size::{Size, node_names};
+
+/// That files were not copied, without the reason.
+const NOT_COPIED: &str = "the files could not be copied";
+
+/// Texts about a job that can name files: only its owner and operators may see them.
+#[derive(Debug, Default)]
+pub(crate) struct Private {
+    /// Why it waits.
+    reason: Option<String>,
+    /// Why its files were not copied.
+    failure: Option<String>,
+}
+
+impl Private {
+    /// The texts about a job or a task.
+    pub(crate) fn of(state: &State, id: JobId) -> Self {
+        let Some(job) = state.job(id).or_else(|| state.job(id.whole())) else { return Self::default() };
+        let reason = state.gate_reason(job).filter(|reason| matches!(reason, WaitReason::StagingFailed(_)));
+        let failure = job.copies.as_ref().and_then(|copies| copies.last.as_ref()?.failure.clone());
+        Self { reason: reason.map(|reason| reason.to_string()), failure }
+    }
+
+    /// Puts the texts in place of the facts that everybody may see.
+    pub(crate) fn show(self, view: &mut JobView) {
+        if let (Some(text), Some(reason)) = (self.reason, &mut view.reason)
+            && reason.code == ReasonWord::StagingFailed
+        {
+            reason.text = text;
+        }
+        let last = view.copies.as_mut().and_then(|copies| copies.last.as_mut());
+        if let (Some(text), Some(last)) = (self.failure, last)
+            && last.failure.is_some()
+        {
+            last.failure = Some(text);
+        }
+    }
+}
 
 /// What a run has had so far, whether it is over or not.
 struct Latest<'a> {
@@ -146,7 +184,10 @@ fn copies_view(state: &State, job: &Job) -> Option<Box<CopiesView>> {
         has_before: !files.before.is_empty(),
         node: node.map(|node| state.node_name(node).into_owned()),
         failures: copies.failures,
-        last: copies.last.clone(),
+        last: copies
+            .last
+            .as_ref()
+            .map(|last| CopyReport { failure: last.failure.as_ref().map(|_| NOT_COPIED.to_owned()), ..last.clone() }),
     }))
 }
 
@@ -287,22 +328,26 @@ pub(crate) fn node_state(node: &Node) -> NodeStateWord {
 
 /// All queues and licences.
 pub(crate) fn queues_page(state: &State) -> QueuesPage {
-    let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for job in state.jobs() {
-        let (queued, held) = counts.entry(&job.lead().queue).or_default();
+        let (queued, held, held_until) = counts.entry(&job.lead().queue).or_default();
         match waiting_tasks(state, job) {
-            (JobState::Held, tasks) => *held += tasks,
+            (JobState::Held, tasks) => {
+                *held += tasks;
+                *held_until += if waits_for_time(state, job) { tasks } else { 0 };
+            }
             (JobState::Queued, tasks) => *queued += tasks,
             _ => {}
         }
     }
     let queues = state.queues().map(|queue| {
-        let (queued, held) = counts.get(queue.spec.name.as_str()).copied().unwrap_or_default();
+        let (queued, held, held_until) = counts.get(queue.spec.name.as_str()).copied().unwrap_or_default();
         QueueView {
             spec: (*queue.spec).clone(),
             default: queue.spec.name == state.settings().default_queue,
             queued,
             held,
+            held_until,
             running: u64::from(queue.running),
         }
     });
@@ -353,6 +398,20 @@ pub(crate) fn job_counts(state: &State) -> BTreeMap<JobState, u64> {
     }
     counts.retain(|_, count| *count > 0);
     counts
+}
+
+/// How many of the held jobs nothing else keeps than a time.
+pub(crate) fn held_until(state: &State) -> u64 {
+    let held = state.jobs().map(|job| (job, waiting_tasks(state, job)));
+    held.filter(|(job, (word, _))| *word == JobState::Held && waits_for_time(state, job))
+        .map(|(_, (_, tasks))| tasks)
+        .sum()
+}
+
+/// Whether nothing else keeps a held job than a time.
+fn waits_for_time(state: &State, job: &Job) -> bool {
+    let is_time = |reason: WaitReason| matches!(reason, WaitReason::BeginTime(_) | WaitReason::HeldUntil { .. });
+    job.holds().is_empty() && state.gate_reason(job).is_some_and(is_time)
 }
 
 fn is_counted_by_array(state: &State, task: &Job) -> bool {

@@ -16,9 +16,9 @@ pub fn config(site: &mut Site) -> Result<ClusterConfig, Failure> {
     Ok(site.client.config(Moment::Now)?)
 }
 
-/// Puts a change in force. With `keep_unnamed`, whatever it does not name stays as it is.
-pub fn configure(site: &mut Site, change: &ClusterChange, keep_unnamed: bool) -> Result<(), Failure> {
-    let done = site.client.configure(CommandId::new_now(), change, keep_unnamed);
+/// Puts a change in force. Whatever it does not name stays as it is.
+pub fn configure(site: &mut Site, change: &ClusterChange) -> Result<(), Failure> {
+    let done = site.client.configure(CommandId::new_now(), change, true);
     done.map(drop).map_err(|error| refused(&error))
 }
 

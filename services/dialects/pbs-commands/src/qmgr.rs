@@ -209,9 +209,10 @@ impl Session<'_> {
         let flavour = self.site.flavour;
         if !prints {
             let (host, version) = (host(), version());
-            let jobs = self.site.client.info(Moment::Now)?.jobs;
+            let info = self.site.client.info(Moment::Now)?;
             let missing = self.site.missing_policy()?;
-            let facts = self.site.server_facts(&config, &jobs, &host, &version, missing.as_deref());
+            let facts =
+                self.site.server_facts(&config, (&info.jobs, info.held_until), &host, &version, missing.as_deref());
             return Ok(vec![qmgr::listed_server(&config, &facts, flavour)]);
         }
         let mut all = vec![qmgr::server(&config, &self.site.server, flavour)];
@@ -266,16 +267,30 @@ impl Session<'_> {
             .map_err(|wrong| (wrong.object, Failure { text: wrong.why, status: REFUSED }))?;
         let first = names.first().cloned().unwrap_or_default();
         self.put(&before, &after).map_err(|failure| (first, failure))?;
-        warnings.iter().for_each(|warning| self.tell(&format!("warning: {warning}"), 0));
+        let unfollowed = self.unfollowed(&before, &after);
+        warnings.iter().chain(&unfollowed).for_each(|warning| self.tell(&format!("warning: {warning}"), 0));
         service.iter().try_for_each(|service| self.serve(service).map_err(|failure| (service.node.clone(), failure)))
+    }
+
+    /// That limits which were set have no effect as long as no policy of PBS is in force, if none is.
+    fn unfollowed(&mut self, before: &ClusterConfig, after: &ClusterConfig) -> Option<String> {
+        let names = qmgr::new_limits(before, after);
+        if names.is_empty() {
+            return None;
+        }
+        let policy = self.site.client.policy(Moment::Now).ok()?;
+        let is_of_pbs = !policy.sources.is_empty() || policy.starts_nothing.is_some();
+        (!is_of_pbs).then(|| {
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            format!("{names}: holds only under policies of PBS, and the policy in force is `{}`", policy.name)
+        })
     }
 
     fn put(&mut self, before: &ClusterConfig, after: &ClusterConfig) -> Result<(), Failure> {
         if before == after {
             return Ok(());
         }
-        let (change, keep_unnamed) = difference(before, after);
-        configure(self.site, &change, keep_unnamed)
+        configure(self.site, &difference(before, after))
     }
 
     /// Takes a node out of service or puts it into it. It has a comment only while it is out of service.

@@ -70,10 +70,19 @@ struct Found {
 fn jobs(site: &mut Site, request: &StatRequest) -> Ended {
     let mut found = find(site, request)?;
     found.views.retain(|view| is_listed(view, request, site.flavour));
-    let is_brief = matches!(request.format, Format::List) && !request.percent;
-    let statuses = if is_brief { listed(site, &found.views) } else { detailed(site, &found.views)? };
+    if matches!(request.format, Format::List) && !request.percent {
+        print(&show::list_of_views(&found.views, &layout(site, request), &site.sources()));
+        // To give back each part of very many jobs takes longer than the end of the process, which does so at once.
+        std::mem::forget(found.views);
+        return Ok(found.status);
+    }
+    let statuses = detailed(site, &found.views)?;
     print(&shown(site, request, &statuses));
     Ok(found.status)
+}
+
+fn layout(site: &Site, request: &StatRequest) -> List<'static> {
+    List { flavour: site.flavour, wide: request.wide, percent: request.percent, comment: None }
 }
 
 fn find(site: &mut Site, request: &StatRequest) -> Result<Found, Failure> {
@@ -155,11 +164,6 @@ fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Foun
     Ok(())
 }
 
-fn listed(site: &Site, views: &[JobView]) -> Vec<Status> {
-    let sources = site.sources();
-    views.iter().map(|view| show::of_view_in_brief(view, &sources)).collect()
-}
-
 /// The jobs with all their attributes. One that has gone meanwhile is left out.
 fn detailed(site: &mut Site, views: &[JobView]) -> Result<Vec<Status>, Failure> {
     let mut details: Vec<JobDetail> = Vec::new();
@@ -179,10 +183,7 @@ fn detailed(site: &mut Site, views: &[JobView]) -> Result<Vec<Status>, Failure> 
 fn shown(site: &Site, request: &StatRequest, jobs: &[Status]) -> String {
     let now = site.now();
     match &request.format {
-        Format::List => {
-            let layout = List { flavour: site.flavour, wide: request.wide, percent: request.percent, comment: None };
-            show::list(jobs, &layout)
-        }
+        Format::List => show::list(jobs, &layout(site, request)),
         Format::Alternate => show::alternate(
             jobs,
             &Alternate {
@@ -259,10 +260,10 @@ fn queues(site: &mut Site, request: &StatRequest) -> Ended {
 fn servers(site: &mut Site, request: &StatRequest) -> Ended {
     require_servers(site, request)?;
     let config = site.client.config(Moment::Now)?;
-    let jobs = site.client.info(Moment::Now)?.jobs;
+    let info = site.client.info(Moment::Now)?;
     let missing = site.missing_policy()?;
     let (host, version) = (host(), version());
-    let facts = site.server_facts(&config, &jobs, &host, &version, missing.as_deref());
+    let facts = site.server_facts(&config, (&info.jobs, info.held_until), &host, &version, missing.as_deref());
     let status = [show::of_server(&facts, site.flavour)];
     let text = match request.format {
         Format::List | Format::Alternate => show::servers(&status, site.flavour),

@@ -16,14 +16,14 @@ use muster_pbs::{
     submit::{Changed, Present, Reading},
 };
 use muster_schemas::{
-    CommandId,
+    CommandId, JobId,
     command::{JobEnding, JobFilter, JobSelection},
     event::JobChange,
     job::{Holds, JobState},
     resources::IndexSet,
     views::{
-        CopyAheadRequest, EndRequest, ErrorCode, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord,
-        ReleaseRequest, RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
+        CopyAheadRequest, EndRequest, HoldRequest, JobsRequest, ModifyRequest, NodeStateWord, ReleaseRequest,
+        RequeueRequest, RunJobRequest, SignalRequest, TellRequest,
     },
 };
 
@@ -169,23 +169,11 @@ fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
 
 /// Ends a job. Tasks of a range that are over keep nobody from ending the others.
 fn end(site: &mut Site, id: &PbsJobId, jobs: JobSelection, ending: &JobEnding) -> Result<(), ClientError> {
-    let mut ask = |jobs| {
-        let request = EndRequest { jobs, ending: ending.clone() };
-        site.client.end_jobs(CommandId::new_now(), &request).map(drop)
+    let jobs = match &id.part {
+        Part::Tasks(indices) => JobSelection::Tasks { job: JobId::job(id.number), indices: indices.clone() },
+        _ => jobs,
     };
-    match ask(jobs) {
-        Err(error) if matches!(id.part, Part::Tasks(_)) && error.code() == Some(ErrorCode::Conflict) => {
-            let each: Vec<_> = id.jobs().map(|task| ask(JobSelection::Ids(vec![task]))).collect();
-            let is_other = |done: &Result<(), ClientError>| {
-                done.as_ref().is_err_and(|error| error.code() != Some(ErrorCode::Conflict))
-            };
-            match each.iter().any(Result::is_ok) && !each.iter().any(is_other) {
-                true => Ok(()),
-                false => Err(each.into_iter().find(is_other).and_then(Result::err).unwrap_or(error)),
-            }
-        }
-        done => done,
-    }
+    site.client.end_jobs(CommandId::new_now(), &EndRequest { jobs, ending: ending.clone() }).map(drop)
 }
 
 /// Whether a job is being ended already, and one of its nodes does not report. Such a job is over without its nodes if it is

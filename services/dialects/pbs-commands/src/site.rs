@@ -128,7 +128,7 @@ impl Site {
     pub fn server_facts<'a>(
         &'a self,
         config: &'a ClusterConfig,
-        jobs: &BTreeMap<JobState, u64>,
+        (jobs, held_until): (&BTreeMap<JobState, u64>, u64),
         host: &'a str,
         version: &'a str,
         missing_policy: Option<&'a str>,
@@ -137,7 +137,7 @@ impl Site {
             name: &self.server,
             host,
             state: if config.settings.is_idle { ServerState::Idle } else { ServerState::Active },
-            counts: Counts::of_states(jobs),
+            counts: Counts::of_states(jobs, held_until),
             default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
             max_running: limits_of(&config.settings.attributes)
                 .find(|(name, resource, _)| *name == "max_running" && resource.is_none())

@@ -42,6 +42,6 @@ fn set(site: &mut Site, switch: Switch, destination: &Destination) -> Result<(),
         Switch::Started(is_on) => change.started = Some(is_on),
     }
     let change = ClusterChange { queues: vec![change], ..ClusterChange::default() };
-    let done = configure(site, &change, true);
+    let done = configure(site, &change);
     done.map_err(|failure| Failure { text: format!("{} {name}", failure.text), ..failure })
 }

@@ -19,7 +19,7 @@ mod values;
 pub use command::{Change, Command, HELP, ObjectKind, ObjectName, Operation, Verb};
 pub use difference::difference;
 pub use edit::{Edit, Wrong, edit};
-pub use limits::{DEFAULTS, amount, created, limits_of};
+pub use limits::{DEFAULTS, amount, created, limits_of, new_limits};
 pub use nodes::{Service, listed_node, node};
 pub use object::{Object, Printed, Setting, list, only, print};
 pub use parse::{SyntaxError, Written, parse, script};

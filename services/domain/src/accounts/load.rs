@@ -14,6 +14,11 @@ pub(crate) struct Load {
     parts: Vec<Part>,
     /// For each part.
     jobs: u64,
+    /// How much more it is for each queue than the one job that the queue counts itself: each component and each task is one.
+    /// An array without tasks left is less, for those that have started are loads of their own.
+    further: Vec<(Arc<str>, i64)>,
+    /// The same for the cluster, where components are not counted singly.
+    further_tasks: i64,
 }
 
 /// Account, class and queue of a component.
@@ -32,8 +37,18 @@ impl Load {
             |component: &Component| (component.account.clone(), component.class().cloned(), component.queue.clone());
         let is_over = |number: u32| job.single_end(number).is_some_and(|end| end.over.is_some());
         let left = (0..).zip(&job.components).filter(|(number, _)| jobs > 0 && !is_over(*number));
-        let parts = left.map(|(_, component)| part(component)).collect();
-        Self { owner: job.owner.clone(), parts, jobs }
+        let parts: Vec<Part> = left.map(|(_, component)| part(component)).collect();
+        let tasks = i64::try_from(jobs).unwrap_or(i64::MAX);
+        let is_counted = job.id.index.is_none() && !job.is_finished();
+        let further = |queue: &Arc<str>| {
+            let of_queue = parts.iter().filter(|(.., own)| own == queue).count();
+            let of_queue = i64::try_from(of_queue).unwrap_or(i64::MAX);
+            let is_counted = is_counted && (of_queue > 0 || job.array.is_some());
+            let more = of_queue.saturating_mul(tasks) - i64::from(is_counted);
+            (more != 0).then(|| (queue.clone(), more))
+        };
+        let further = job.queues().filter_map(further).collect();
+        Self { owner: job.owner.clone(), parts, jobs, further, further_tasks: tasks - i64::from(is_counted) }
     }
 
     /// The same load, counted elsewhere: `moved` maps the number and the present charge of each counted part to the new
@@ -43,7 +58,8 @@ impl Load {
             let Charge { account, class, queue, .. } = moved(number, charge);
             (account, class, queue)
         });
-        Self { owner: self.owner.clone(), parts: parts.collect(), jobs: self.jobs }
+        let (further, further_tasks) = (Vec::new(), 0);
+        Self { owner: self.owner.clone(), parts: parts.collect(), jobs: self.jobs, further, further_tasks }
     }
 
     /// How many jobs each part counts as.
@@ -61,13 +77,6 @@ impl Load {
         })
     }
 
-    /// The queue of each component that is not the first one in its queue.
-    fn repeated_queues(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.parts.iter().enumerate().filter_map(|(at, (.., queue))| {
-            self.parts[..at].iter().any(|(.., earlier)| earlier == queue).then_some(queue)
-        })
-    }
-
     /// How many jobs this load is for a counter.
     pub(crate) fn counted_by(&self, accounts: &Accounts, counter: &Counter) -> u64 {
         let is_counted = |charge: &Charge| accounts.rules(charge).counters.contains(counter);
@@ -79,40 +88,55 @@ impl Load {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Submitted {
     counted: BTreeMap<Counter, u64>,
-    /// Components in a queue beyond the first of each job, which the queue counts itself.
-    further: BTreeMap<Arc<str>, u64>,
+    /// The components and tasks in a queue beyond the one of each job that the queue counts itself.
+    further: BTreeMap<Arc<str>, i64>,
+    /// The tasks beyond the one of each job.
+    further_tasks: i64,
 }
 
 impl Submitted {
     /// How much of a job is counted; `None` if nothing is, as for most jobs.
     pub(crate) fn load(accounts: &Accounts, job: &Job) -> Option<Load> {
-        (accounts.settings.limits || job.components.len() > 1).then(|| Load::of(job))
+        let is_several = job.components.len() > 1 || job.array.is_some() || job.id.index.is_some();
+        (accounts.settings.limits || is_several).then(|| Load::of(job))
     }
 
     pub(crate) fn of(&self, counter: &Counter) -> u64 {
         self.counted.get(counter).copied().unwrap_or(0)
     }
 
-    /// Components in a queue beyond the first of each job.
-    pub(crate) fn further_in(&self, queue: &str) -> u64 {
+    /// Components and tasks in a queue beyond the one of each job.
+    pub(crate) fn further_in(&self, queue: &str) -> i64 {
         self.further.get(queue).copied().unwrap_or(0)
+    }
+
+    /// Tasks beyond the one of each job.
+    pub(crate) fn further_tasks(&self) -> i64 {
+        self.further_tasks
     }
 
     pub(crate) fn add(&mut self, accounts: &Accounts, load: &Load) {
         for counter in load.charges().flat_map(|charge| accounts.rules(&charge).counters) {
             *self.counted.entry(counter).or_default() += load.jobs;
         }
-        for queue in load.repeated_queues() {
-            *self.further.entry(queue.clone()).or_default() += load.jobs;
-        }
+        self.count_further(load, 1);
     }
 
     pub(crate) fn subtract(&mut self, accounts: &Accounts, load: &Load) {
         for counter in load.charges().flat_map(|charge| accounts.rules(&charge).counters) {
             take_from(&mut self.counted, &counter, load.jobs);
         }
-        for queue in load.repeated_queues() {
-            take_from(&mut self.further, queue, load.jobs);
+        self.count_further(load, -1);
+    }
+
+    fn count_further(&mut self, load: &Load, sign: i64) {
+        self.further_tasks += sign * load.further_tasks;
+        for (queue, more) in &load.further {
+            let count = self.further.entry(queue.clone()).or_default();
+            *count += sign * more;
+            if *count == 0 {
+                self.further.remove(queue);
+            }
         }
     }
 }

@@ -74,6 +74,11 @@ impl State {
         self.unfinished_jobs
     }
 
+    /// The number of unfinished jobs; each task of an array counts as one.
+    pub fn unfinished_tasks(&self) -> u64 {
+        self.unfinished_jobs.saturating_add_signed(self.index.submitted.further_tasks())
+    }
+
     /// The shapes in use.
     pub fn shapes(&self) -> &Shapes {
         &self.shapes

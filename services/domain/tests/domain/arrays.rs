@@ -4,7 +4,7 @@ use crate::support::*;
 use muster_schemas::{
     JobId,
     cluster::QueueSpec,
-    command::{Command, RefusalCode},
+    command::{Command, JobEnding, JobSelection, RefusalCode, Reply},
     event::{Event, JobChange},
     job::{DependencyKind, ExitStatus, Holds, JobState, Outcome, WaitReason},
     resources::IndexSet,
@@ -261,5 +261,72 @@ fn a_task_set_apart_stays_a_task_of_its_array() {
     let attributes = JobChange { attributes: [("a".to_owned(), "b".to_owned())].into(), ..JobChange::default() };
     cluster.refused(&user("ada"), modify(task, attributes), RefusalCode::Conflict, "belong to all tasks");
     cluster.ok(&user("ada"), modify(whole, to_few));
+    cluster.assert_replays();
+}
+
+/// SL-L-01: each task of an array counts towards what a queue and the cluster take, until it is over.
+#[test]
+fn tasks_count_singly_towards_what_a_queue_takes() {
+    let mut config = config();
+    config.queues[0].max_jobs = Some(5);
+    config.queues.push(queue("wide"));
+    config.settings.max_jobs = 8;
+    let mut cluster = Cluster::with(config);
+    let submit = |spec| Command::Submit { jobs: vec![spec] };
+    let full = |cluster: &mut Cluster, spec| {
+        cluster.refused(&user("ada"), submit(spec), RefusalCode::LimitReached, "takes at most 5 jobs");
+    };
+    full(&mut cluster, array(IndexSet::first_n(6), None));
+    let whole = cluster.submit("ada", array(IndexSet::first_n(4), None));
+    full(&mut cluster, array(IndexSet::first_n(2), None));
+    cluster.submit("ada", job(1, 1));
+    full(&mut cluster, job(1, 1));
+    // One that runs still counts, and one that is over does not.
+    let run = cluster.start(JobId::task(whole.number, 0), &["node1"], 1);
+    full(&mut cluster, job(1, 1));
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    let single = cluster.submit("ada", job(1, 1));
+    full(&mut cluster, job(1, 1));
+    for index in 1..4 {
+        cluster.run_through(JobId::task(whole.number, index), 0);
+    }
+    cluster.run_through(single, 0);
+    let again = cluster.submit("ada", array(IndexSet::first_n(4), None));
+    // Moved to another queue, they leave room.
+    let other = JobChange { queue: Some("wide".into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), modify(again, other));
+    let last = cluster.submit("ada", array(IndexSet::first_n(3), None));
+    cluster.refused(&user("ada"), submit(job(1, 1)), RefusalCode::LimitReached, "the cluster takes at most 8 jobs");
+    let back = JobChange { queue: Some("default".into()), ..JobChange::default() };
+    cluster.refused(&user("ada"), modify(again, back), RefusalCode::LimitReached, "takes at most 5 jobs");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[last]) });
+    cluster.submit("ada", array(IndexSet::first_n(3), None));
+    cluster.assert_replays();
+}
+
+/// A range of tasks is ended past those that are over; if none of them can be, it is refused.
+#[test]
+fn a_range_of_tasks_ends_past_those_that_are_over() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(0, 9), None));
+    cluster.run_through(JobId::task(whole.number, 2), 0);
+    let run = cluster.start(JobId::task(whole.number, 3), &["node1"], 1);
+    let end = |first, last| Command::EndJobs {
+        jobs: JobSelection::Tasks { job: whole, indices: IndexSet::from_range(first, last) },
+        ending: JobEnding::default(),
+    };
+    cluster.refused(&user("bob"), end(2, 5), RefusalCode::PermissionDenied, "");
+    let (_, reply) = cluster.run(&user("ada"), end(2, 5)).unwrap();
+    let tasks = [3, 4, 5].map(|index| JobId::task(whole.number, index));
+    assert!(matches!(&reply, Reply::Jobs(done) if **done == tasks), "{reply:?}");
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert_eq!(startable(&cluster, whole.number), "0-1,6-9");
+    cluster.refused(&user("ada"), end(2, 5), RefusalCode::Conflict, "is over");
+    cluster.ok(&user("ada"), end(8, 20));
+    cluster.refused(&user("ada"), end(15, 20), RefusalCode::NotFound, "has no task 15");
+    let single = cluster.submit("ada", job(1, 1));
+    let of_single = JobSelection::Tasks { job: single, indices: IndexSet::from_range(0, 1) };
+    let command = Command::EndJobs { jobs: of_single, ending: JobEnding::default() };
+    cluster.refused(&user("ada"), command, RefusalCode::NotFound, "there is no array");
     cluster.assert_replays();
 }

@@ -305,6 +305,11 @@ fn a_notification_ends_once() {
     for command in [done(id, 0), done(id, BEYOND_ANY_LIST), done(JobId::job(99), 0)] {
         assert!(cluster.ok(&Actor::Notifier, command).is_empty());
     }
+    // Mails about no job and those that the job did not ask for are on record too: other ledgers drop them then.
+    for (job, notification) in [(JobId::job(0), 0), (id, u32::MAX)] {
+        let events = cluster.ok(&Actor::Notifier, done(job, notification));
+        assert!(matches!(events.as_slice(), [Event::NotificationDone { .. }]), "{events:?}");
+    }
     cluster.assert_replays();
 }
 

@@ -7,6 +7,7 @@ use muster_schemas::{
     command::{Command, RefusalCode},
     event::{Event, JobChange},
     job::{DependencyKind, Holds, JobSpec, Outcome, WaitReason},
+    resources::IndexSet,
 };
 
 const USER_HOLD: Holds = Holds { user: true, operator: false, system: false };
@@ -96,6 +97,21 @@ fn a_job_waits_until_a_queue_has_room() {
     assert!(matches!(&events[..], [Event::JobModified { job, .. }] if *job == second), "{events:?}");
     assert_eq!(queue_of(&cluster, second), "small");
     assert!(cluster.is_waiting(second));
+    cluster.assert_replays();
+}
+
+/// An array goes where all its tasks have room, and one with more tasks than a queue takes at a time goes past that queue.
+#[test]
+fn an_array_needs_room_for_all_its_tasks() {
+    let mut cluster = usual();
+    let submit = |spec| Command::Submit { jobs: vec![spec] };
+    let words = "small: it takes at most 1 jobs at a time, and these are 2";
+    let two = IndexSet::first_n(2);
+    cluster.refused(&user("ada"), submit(array(two.clone(), None)), RefusalCode::LimitReached, words);
+    let wide = cluster.submit("ada", JobSpec { array: array(two, None).array, ..job(2, 1) });
+    assert_eq!(queue_of(&cluster, wide), "large");
+    let single = cluster.submit("ada", array(IndexSet::first_n(1), None));
+    assert_eq!(queue_of(&cluster, single), "small");
     cluster.assert_replays();
 }
 

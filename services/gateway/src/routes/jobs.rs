@@ -5,10 +5,10 @@ use crate::{
     budgets::Admitted,
     error::ApiError,
     live,
-    packing::ReadsGzip,
+    packing::{Packed, ReadsGzip},
     params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
-    views::{JobViews, cancels, runs, task_views},
+    views::{JobViews, Private, cancels, runs, task_views},
 };
 use axum::{
     body::Bytes,
@@ -24,6 +24,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
+    copies::FileCopies,
     event::{Event, OutputFiles, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Notification, Program, WaitReason},
     resources::Alternative,
@@ -142,6 +143,15 @@ impl JobsParams {
             std::thread::yield_now();
         }
         Ok(moment.unwrap_or_default())
+    }
+
+    /// Whether only few jobs are named. Their list is made at once: it does not wait behind long ones.
+    fn is_short(&self, source: &Source) -> bool {
+        let tasks = |state: &ClusterState, id: &JobId| {
+            state.job(id.whole()).and_then(|job| job.array.as_ref()).map_or(1, |array| array.tasks)
+        };
+        let all = |state: &ClusterState| self.id.iter().fold(0_u64, |sum, id| sum.saturating_add(tasks(state, id)));
+        (1..=PIECE_IDS).contains(&self.id.len()) && source.read(all) <= PIECE_VIEWS as u64
     }
 
     /// The same for jobs that are requested by their ids.
@@ -279,8 +289,13 @@ pub(crate) async fn list_jobs(
         return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
     }
     let source = app.reader.source(moment).await?;
-    let make = move || page(&params, &source, limit as usize);
-    let json = app.listings.get(&admission, &uri, reads_gzip, make).await?;
+    let json = match params.is_short(&source) {
+        true => Packed::of(page(&params, &source, limit as usize)?, reads_gzip),
+        false => {
+            let make = move || page(&params, &source, limit as usize);
+            app.listings.get(&admission, &uri, reads_gzip, make).await?
+        }
+    };
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 
@@ -308,6 +323,8 @@ pub(super) struct Found {
     pub(super) alternatives: Arc<[Alternative]>,
     /// Attributes that differ from the submission.
     altered: Altered,
+    /// Texts that only its owner and operators may see.
+    private: Private,
 }
 
 /// Attributes that may differ from the submission.
@@ -440,7 +457,8 @@ pub(super) async fn find_in(
 fn found_in(state: &ClusterState, head: OrderHead, id: JobId, up_to: Option<Sequence>) -> Option<Found> {
     let view = view_of(state, &JobViews::new(state, head), id)?;
     let (tasks, alternatives) = (tasks_of(state, id), alternatives_of(state, id));
-    Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id) })
+    let private = Private::of(state, id);
+    Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id), private })
 }
 
 /// Show a job
@@ -471,7 +489,7 @@ pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, 
 
 /// Everything about a job that the caller may see.
 pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[Record]) -> Result<JobDetail, ApiError> {
-    let Found { view, tasks, altered, .. } = found;
+    let Found { mut view, tasks, altered, private, .. } = found;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: view.id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
@@ -480,8 +498,9 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
     let use_share_millionths = altered.use_share.map(|share| (share * 1e6).round() as i64);
     altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
-    if redacted {
-        redact(&mut spec);
+    match redacted {
+        true => redact(&mut spec),
+        false => private.show(&mut view),
     }
     let runs = app.reader.projection().read(|state| runs(history, state));
     let cancels = cancels(history);
@@ -506,6 +525,7 @@ fn redact(spec: &mut JobSpec) {
     spec.environment.clear();
     spec.notifications.clear();
     spec.attributes.clear();
+    spec.copies = FileCopies::default();
 }
 
 /// List the events of a job
@@ -516,6 +536,7 @@ fn redact(spec: &mut JobSpec) {
 pub(crate) async fn events(
     State(app): State<App>,
     Path(id): Path<String>,
+    Caller(caller): Caller,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     let id = job_id(&id)?;
@@ -528,7 +549,14 @@ pub(crate) async fn events(
         return Err(ApiError::not_found(format!("there is no job {id}")));
     }
     let causes = app.reader.causes(history.iter().map(|record| record.sequence)).await?;
-    let json = app.reader.projection().read(|state| live::json_list(&history, &causes, state));
+    let is_owner =
+        |record: &Record| matches!(&record.event, Event::JobSubmitted { owner, .. } if owner.user == caller.user);
+    let is_operator = app.is_operator(&caller);
+    let json = app.reader.projection().read(|state| {
+        let job = state.job(id).or_else(|| state.job(id.whole()));
+        let is_own = job.map_or_else(|| history.iter().any(is_owner), |job| job.owner.user == caller.user);
+        live::json_list(&history, &causes, state, is_own || is_operator)
+    });
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 

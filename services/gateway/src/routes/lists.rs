@@ -29,6 +29,8 @@ use utoipa::IntoParams;
 
 /// The most jobs whose details can be requested at a time.
 const MAX_DETAILS: usize = 1_000;
+/// For so many jobs the head of the order is not looked for ahead.
+const FEW_DETAILS: usize = 4;
 /// The number of them that are looked up at a time.
 const LOOKED_UP_AT_A_TIME: usize = 32;
 
@@ -116,7 +118,9 @@ pub(crate) async fn details(
     ids.sort_unstable();
     ids.dedup();
     let sequence = past.as_ref().map_or_else(|| app.reader.projection().sequence(), |state| state.sequence());
+    // To find it, all waiting jobs are looked at. Few jobs need it, and they find it themselves if they do.
     let head = match &past {
+        _ if ids.len() <= FEW_DETAILS => OrderHead::default(),
         Some(state) => OrderHead::of(state),
         None => app.reader.projection().read(OrderHead::of),
     };

@@ -157,6 +157,7 @@ pub(crate) async fn info(
             first: None,
             head_hash: None,
             jobs: views::job_counts(state),
+            held_until: views::held_until(state),
             nodes,
             caller: caller.user.clone(),
             dialects: app.config.dialects.clone(),

@@ -9,20 +9,21 @@ use muster_bus::{Bus as _, NatsBus, NatsConfig, testing::NatsServer};
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
-    command::{JobFilter, JobSelection, RefusalCode},
+    command::{Command, JobFilter, JobSelection, RefusalCode},
+    copies::{CopyReport, FileCopies, FileCopy},
     event::{Actor, Event},
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     steps::{StepGroup, StepProgram, StepSpec},
     views::{
-        ClosuresRequest, DrainRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord,
-        ReasonWord, RefusalNote,
+        ClosuresRequest, DrainRequest, ErrorCode, HoldRequest, JobDetailsPage, JobView, JobsPage, NodeStateWord,
+        OutcomeWord, ReasonWord, RefusalNote,
     },
 };
 use std::{
     io::{Read as _, Write as _},
     os::unix::net::UnixStream,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use system::{System, TOKEN, array, cluster, ids, job, refusal};
 use tokio::sync::oneshot;
@@ -670,4 +671,60 @@ fn a_step_that_was_busy_before_a_restart_is_launched_when_it_is_asked_for_again(
     system.start_gateway();
     let answer = system.client().launch_step(id, job, &step, 20).unwrap();
     assert_eq!(answer.run, run);
+}
+
+/// PBS-G-03: others see that files of a job could not be copied, and not which: only the owner and operators see why.
+#[test]
+fn others_do_not_see_which_files_could_not_be_copied() {
+    let system = System::start();
+    system.hello("node1");
+    let file = FileCopy { local: "in".into(), host: "fs".into(), remote: "/home/secret/in".into() };
+    let spec = JobSpec { copies: FileCopies { before: vec![file], after: Vec::new() }, ..job("copied") };
+    let id = system.client().submit(CommandId::new_now(), &[spec]).unwrap().jobs[0];
+    system.allocate(id, 0);
+    let events = system.client().job_events(id, Moment::Now).unwrap();
+    let began = events.iter().find(|event| event["type"] == "muster.job.copying.v1").expect("copying began");
+    let copy = Sequence(began["id"].as_str().unwrap().parse().unwrap());
+    let failure = Some("scp: /home/secret/in: No such file".to_owned());
+    let report = CopyReport { bytes: None, milliseconds: 3, failure: failure.clone() };
+    let command = Command::NodeCopied { job: id, copy, report };
+    assert!(system.command(Actor::Executor("node1".into()), command).result.is_ok());
+    let mut ours = system.client();
+    let seen = |view: JobView| view.copies.unwrap().last.unwrap().failure;
+    assert_eq!(seen(ours.job(id, Moment::Now).unwrap().job), failure);
+    let told = serde_json::to_string(&ours.job_events(id, Moment::Now).unwrap()).unwrap();
+    assert!(told.contains("could not be copied to node node1") && told.contains("scp: /home/secret/in"), "{told}");
+    let mut nobody = system.nobody(Some(TOKEN));
+    let detail = nobody.job(id, Moment::Now).unwrap();
+    let page = nobody.jobs(&JobQuery::default()).unwrap();
+    let all = nobody.all_jobs(None, None, false).unwrap();
+    let events = nobody.job_events(id, Moment::Now).unwrap();
+    for json in [
+        serde_json::to_string(&detail).unwrap(),
+        serde_json::to_string(&page).unwrap(),
+        serde_json::to_string(&all).unwrap(),
+        serde_json::to_string(&events).unwrap(),
+    ] {
+        assert!(!json.contains("secret"), "{json}");
+        assert!(json.contains("could not be copied"), "the fact is there: {json}");
+    }
+}
+
+/// A job that is named is shown at once, while the thread that makes long lists rests after one. With many processors another
+/// thread would show it anyway.
+#[test]
+fn a_job_is_shown_while_lists_rest() {
+    let system = System::start();
+    let mut client = system.client();
+    let many = vec![job("many"); 1_000];
+    let mut last = JobId::job(1);
+    for _ in 0..4 {
+        last = client.submit(CommandId::new_now(), &many).unwrap().jobs[999];
+    }
+    let began = Instant::now();
+    assert_eq!(client.all_jobs(None, None, false).unwrap().jobs.len(), 4_000);
+    let list = began.elapsed();
+    let began = Instant::now();
+    assert_eq!(client.jobs(&JobQuery { ids: vec![last], ..JobQuery::default() }).unwrap().jobs.len(), 1);
+    assert!(began.elapsed() < list, "{:?} after a list of {list:?}", began.elapsed());
 }

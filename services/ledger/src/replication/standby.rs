@@ -617,6 +617,9 @@ fn apply(opened: &mut Opened, record: &Record, batch: &mut Batch<'_>) -> Result<
     if let Event::NotificationDone { of, notification, .. } = &record.event {
         batch.remove_notice(*of, *notification);
     }
+    if let Event::PowerTold { order, .. } = &record.event {
+        batch.remove_notice(*order, 0);
+    }
     for item in notify::items(&opened.state, record) {
         let payload = codec::encode(&item).map_err(LogError::Unencodable)?;
         batch.add_notice(record.sequence, item.notification, &payload);

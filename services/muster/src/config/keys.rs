@@ -232,7 +232,7 @@ const CLUSTER: Section = Section {
             "max_jobs",
             from_to(1, i64::MAX),
             "10000000",
-            "Maximum number of jobs in the queue at a time; an array counts as one.",
+            "Maximum number of waiting and running jobs; each array task counts as one.",
         ),
         key(
             "attributes",
@@ -334,7 +334,7 @@ const QUEUES: Section = Section {
             "max_jobs",
             from_to(0, U32_MAX),
             "",
-            "Maximum number of its waiting and running jobs; an array counts as one.",
+            "Maximum number of its waiting and running jobs; each array task counts as one.",
         ),
         key(
             "attributes",

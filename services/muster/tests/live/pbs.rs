@@ -365,6 +365,58 @@ fn policy_files_are_checked() {
     assert!(site.system.ok(&["pbs", "check", "sched_priv"]).contains("the policy can be put in force"));
 }
 
+/// PBS-C-04: jobs that wait for their time are counted as waiting, not as held.
+#[test]
+fn jobs_that_wait_for_their_time_are_counted_as_waiting() {
+    let site = site();
+    site.ok("echo true | qsub -a $(date -d '+2 hours' +%m%d%H%M)");
+    site.ok("echo true | qsub -h -a $(date -d '+2 hours' +%m%d%H%M)");
+    site.ok("echo true | qsub -h");
+    let row = |text: &str| {
+        let last = text.lines().last().unwrap_or_default();
+        last.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // All, then those queued, running, held and waiting.
+    assert_eq!(row(&site.ok("qstat -Q workq"))[2..9], ["3", "yes", "yes", "0", "0", "2", "1"]);
+    assert_eq!(row(&site.ok("qstat -B"))[2..7], ["3", "0", "0", "2", "1"]);
+    assert!(site.ok("qstat -Qf workq").contains("Queued:0 Held:2 Waiting:1 Running:0"));
+}
+
+/// `max_queued` counts each task of an array, of a queue and of the server.
+#[test]
+fn tasks_count_towards_what_queues_take() {
+    let site = site();
+    site.ok("qmgr -c 'set queue short max_queued = [o:PBS_ALL=4]'");
+    let (_, error) = site.fails("qsub -h -q short -J 0-4 -- /bin/true");
+    assert!(error.contains("takes at most 4 jobs at a time"), "{error}");
+    site.ok("qsub -h -q short -J 0-3 -- /bin/true");
+    let (_, error) = site.fails("qsub -h -q short -- /bin/true");
+    assert!(error.contains("takes at most 4 jobs at a time"), "{error}");
+    site.ok("qmgr -c 'set server max_queued = [o:PBS_ALL=6]'");
+    let (_, error) = site.fails("qsub -h -J 0-2 -- /bin/true");
+    assert!(error.contains("the cluster takes at most 6 jobs at a time"), "{error}");
+    site.ok("qsub -h -J 0-1 -- /bin/true");
+    site.ok("qdel '1[0-1]'");
+    site.ok("qsub -h -q short -J 0-1 -- /bin/true");
+}
+
+/// A limit that only policies of PBS follow is told to have no effect under another one.
+#[test]
+fn limits_without_effect_are_told() {
+    let site = site();
+    let said = |line: &str| site.run(&format!("qmgr -c '{line}'")).stderr;
+    let warning = said("set server max_running = 3");
+    assert!(
+        warning.contains("max_running: holds only under policies of PBS, and the policy in force is `"),
+        "{warning}"
+    );
+    assert_eq!(said("set queue workq max_running = 3"), "", "this one holds always");
+    site.system.write("sched_config", "by_queue: true\n");
+    let folder = site.system.path("").display().to_string();
+    site.system.ok(&["pbs", "load", &folder]);
+    assert_eq!(said("set server max_user_run = 3"), "");
+}
+
 /// PBS-C-09, PBS-Q-02: as long as a job waits `qalter` changes the files of its output, and until its end its mails. A group that its user
 /// is in can be asked for, and no other one.
 #[test]

@@ -352,3 +352,47 @@ fn running_jobs_of_a_single_user_are_limited() {
     site.ok(&format!("qdel {one}"));
     site.system.wait_until("it runs, too", || state(&two) == "R");
 }
+
+/// PBS-Q-02: a limit that `qmgr` sets holds at once, without a signal and without a pause.
+#[test]
+fn limits_of_qmgr_hold_at_once() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    site.system.wait_until("in force", || policy(&site)["name"] == "PBS fifo");
+    let limits = || policy(&site)["limits"].to_string();
+    for most in [3, 2, 1] {
+        let began = std::time::Instant::now();
+        site.ok(&format!("qmgr -c 'set server max_user_run = {most}'"));
+        let wanted = format!("\"max_running_jobs\":{most}");
+        site.system.wait_until("the limit holds", || limits().contains(&wanted));
+        let took = began.elapsed();
+        assert!(
+            took < std::time::Duration::from_secs(20),
+            "{took:?}: the policy is made again each minute without that"
+        );
+    }
+    let submit = || site.ok("echo sleep 600 | qsub -l ncpus=1");
+    let first = submit();
+    site.system.wait_until("it runs", || site.ok("qselect -s R") == first);
+    let second = submit();
+    site.system.wait_until("the other one waits", || site.ok(&format!("qstat -f {second}")).contains("limit reached"));
+    site.ok("qmgr -c 'unset server max_user_run'");
+    site.system.wait_until("both run", || site.ok("qselect -s R").lines().count() == 2);
+}
+
+/// PBS-Q-02: limits on groups count the group that `-W group_list` names.
+#[test]
+fn the_group_that_a_job_names_counts() {
+    let site = site(&[("sched_config", "by_queue: true\n")]);
+    site.system.wait_until("in force", || policy(&site)["name"] == "PBS fifo");
+    if site.ok("id -u") != "0\n" {
+        eprintln!("left out: only root can belong to another group than its own");
+        return;
+    }
+    site.ok("qmgr -c 'set server max_run = [g:root=0]'");
+    site.system.wait_until("the limit is in force", || policy(&site)["limits"].to_string().contains("group"));
+    let submit = |words: &str| site.ok(&format!("setpriv --regid nogroup --groups 0 qsub {words} -- sleep 600"));
+    let job = submit("-W group_list=root");
+    site.system.wait_until("it waits", || site.ok(&format!("qstat -f {job}")).contains("limit reached"));
+    let free = submit("");
+    site.system.wait_until("that of another group runs", || site.ok("qselect -s R") == free);
+}

@@ -98,6 +98,11 @@ fn a_job_whose_files_cannot_be_copied_waits_and_tries_again() {
     assert!(mail.starts_with(&format!("PBS JOB 1 -> {}", owner.trim())), "{mail}");
     assert!(mail.contains(&format!("{folder}/missing could not be copied to {folder}/in: ")), "{mail}");
     assert!(mail.contains("No such file or directory"), "{mail}");
+    // The owner reads the reason in the comment and in the trace as well.
+    let full = site.ok("qstat -f -w 1");
+    assert!(full.contains("comment = Not Running: ") && full.contains("could not be copied to"), "{full}");
+    let traced = site.ok("tracejob 1");
+    assert!(traced.contains("could not be copied to node") && traced.contains("No such file or directory"), "{traced}");
     site.system.write("missing", "late\n");
     site.system.wait_until("the next attempt succeeds", || site.system.path("out").exists());
     assert_eq!(site.system.read("out"), "late\n");

@@ -191,7 +191,7 @@ fn whole_nodes() {
     );
 }
 
-/// PBS-F-09, PBS-F-10: not before the time is over; a job that can never run does not starve.
+/// PBS-F-09, PBS-F-10, PBS-Q-11: not before the time is over; a job that can never run does not starve.
 #[test]
 fn who_starves() {
     let queued = |ago: i64| format!(r#""qtime": {},"#, 1_000_000_000 - ago);

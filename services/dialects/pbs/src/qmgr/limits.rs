@@ -13,7 +13,8 @@ use crate::{
     text::is_name,
     value::{Size, parse_seconds},
 };
-use std::collections::BTreeMap;
+use muster_schemas::cluster::ClusterConfig;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The beginning of the names of attributes that are kept for this dialect.
 const OURS: &str = "pbs.";
@@ -23,6 +24,8 @@ const CREATED: &str = "pbs.created";
 const COUNTS: [&str; 3] = ["max_running", "max_user_run", "max_group_run"];
 /// Limits of resources: what there is, and what stands in for it; and the requests of jobs that make none of their own.
 const OF_RESOURCES: [&str; 3] = ["resources_available", "resources_max", DEFAULTS];
+/// Limits on running jobs of single users, groups and projects.
+const MAX_RUN: &str = "max_run";
 /// The attribute with the requests of jobs that make none of their own.
 pub const DEFAULTS: &str = "resources_default";
 /// The most resources with limits of the server or of one queue.
@@ -33,7 +36,7 @@ type Attributes = BTreeMap<String, String>;
 
 /// The limits that are kept, as settings.
 pub(super) fn settings(attributes: &Attributes) -> impl Iterator<Item = Setting> {
-    limits_of(attributes).filter(|(name, ..)| *name != "max_run").map(|(name, resource, value)| match resource {
+    limits_of(attributes).filter(|(name, ..)| *name != MAX_RUN).map(|(name, resource, value)| match resource {
         Some(resource) => Setting::of_resource(name, resource, value),
         None => Setting::new(name, value),
     })
@@ -46,6 +49,28 @@ pub fn limits_of(attributes: &Attributes) -> impl Iterator<Item = (&str, Option<
         let (name, resource) = name.split_once('.').map_or((name, None), |(name, resource)| (name, Some(resource)));
         Some((name, resource, value.as_str()))
     })
+}
+
+/// The limits of the server and of queues that another configuration has and this one has not, or not so: their names. Only policies of
+/// PBS follow them.
+pub fn new_limits(before: &ClusterConfig, after: &ClusterConfig) -> BTreeSet<String> {
+    let none = Attributes::new();
+    let of_queues = after.queues.iter().map(|queue| {
+        let known = before.queues.iter().find(|known| known.name == queue.name);
+        (known.map_or(&none, |known| &known.attributes), &queue.attributes)
+    });
+    let all = [(&before.settings.attributes, &after.settings.attributes)].into_iter().chain(of_queues);
+    let new = all.flat_map(|(before, after)| after.iter().filter(|(name, value)| before.get(*name) != Some(value)));
+    let name = |key: &str| {
+        let key = key.strip_prefix(OURS)?;
+        match key.split_once('.') {
+            None => COUNTS.contains(&key).then(|| key.to_owned()),
+            Some((MAX_RUN, _)) => Some(MAX_RUN.to_owned()),
+            Some((DEFAULTS, _)) => None,
+            Some((name, _)) => OF_RESOURCES.contains(&name).then(|| key.to_owned()),
+        }
+    };
+    new.filter_map(|(key, _)| name(key)).collect()
 }
 
 /// Sets a limit, if the attribute is one. Whether it is.

@@ -7,7 +7,7 @@ use super::{
 use crate::{flavour::Flavour, resources::NodesSpec};
 use jiff::{Zoned, tz::TimeZone};
 use muster_schemas::time::Timestamp;
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 /// The unit of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,9 +151,9 @@ impl Cells {
         };
         Self {
             id: job.name.clone(),
-            user: word(job.get("Job_Owner").unwrap_or_default().split('@').next().unwrap_or_default()),
-            queue: word(job.get("queue").unwrap_or_default()),
-            name: word(job.get("Job_Name").unwrap_or_default()),
+            user: word(job.get("Job_Owner").unwrap_or_default().split('@').next().unwrap_or_default()).into_owned(),
+            queue: word(job.get("queue").unwrap_or_default()).into_owned(),
+            name: word(job.get("Job_Name").unwrap_or_default()).into_owned(),
             session: text(job.get("session_id")),
             nodes: text(requested("nodect")),
             tasks: text(tasks.as_deref()),
@@ -223,8 +223,8 @@ impl Cells {
 }
 
 /// A number in a column: cut with a star, or the mark for nothing as far as it fits.
-fn short(text: &str, width: usize) -> String {
-    if text == BLANK { first(text, width).to_owned() } else { cut(text, width) }
+fn short(text: &str, width: usize) -> Cow<'_, str> {
+    if text == BLANK { Cow::Borrowed(first(text, width)) } else { cut(text, width) }
 }
 
 /// Nodes and comment of a job, in its line or below it.

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use muster_schemas::time::Timestamp;
+use std::borrow::Cow;
 
 /// The mark of a cut value.
 const CUT: char = '*';
@@ -33,10 +34,15 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The text in one word, so that programs can split the columns.
-pub(super) fn word(text: &str) -> String {
-    let one = |c: char| if c.is_whitespace() || c.is_control() { '_' } else { c };
-    let text: String = text.chars().map(one).collect();
-    if text.is_empty() { "-".to_owned() } else { text }
+pub(super) fn word(text: &str) -> Cow<'_, str> {
+    let splits = |c: char| c.is_whitespace() || c.is_control();
+    if text.is_empty() {
+        return Cow::Borrowed("-");
+    }
+    if !text.contains(splits) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if splits(c) { '_' } else { c }).collect())
 }
 
 /// At most this many characters.
@@ -45,11 +51,12 @@ pub(super) fn first(text: &str, width: usize) -> &str {
 }
 
 /// At most this many characters; the last one is a star if something was cut.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.chars().nth(width).is_none() || width == 0 {
-        return text.to_owned();
+pub(super) fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    // Most texts have fewer bytes than that.
+    if text.len() <= width || text.chars().nth(width).is_none() || width == 0 {
+        return Cow::Borrowed(text);
     }
     let mut cut = first(text, width - 1).to_owned();
     cut.push(CUT);
-    cut
+    Cow::Owned(cut)
 }

@@ -43,36 +43,6 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Status {
     build(&detail.job, Some(detail), sources)
 }
 
-/// A job with those attributes alone that the plain list and the alternate ones print, but for comments: a list of many
-/// jobs is made several times as fast.
-pub fn of_view_in_brief(view: &JobView, sources: &Sources<'_>) -> Status {
-    let id = PbsJobId::of(view.id, view.array.is_some(), sources.server);
-    let mut status = Status::new(Kind::Job, id.to_string());
-    status.attributes.reserve(9);
-    status.set("Job_Name", view.name.clone());
-    status.set("Job_Owner", view.owner.clone());
-    status.set("job_state", job_state(view, sources.flavour).to_string());
-    status.set("queue", view.queue.clone());
-    if let Some(elapsed) = elapsed(view, sources.now) {
-        status.set_resource("resources_used", "cput", show_seconds(0));
-        status.set_resource("resources_used", "walltime", show_seconds(elapsed));
-    }
-    let walltime = view.walltime_seconds.filter(|seconds| *seconds < UNLIMITED_SECONDS);
-    let name = names::RESOURCE_LIST;
-    status.set_resource(name, "ncpus", view.cores.to_string());
-    status.set_resource(name, "nodect", view.node_count.to_string());
-    if let Some(seconds) = walltime {
-        status.set_resource(name, "walltime", show_seconds(seconds));
-    }
-    if let Some(array) = &view.array {
-        status.set("array_state_count", array_counts(array));
-    }
-    if !view.nodes.is_empty() {
-        status.set("exec_host", nodes_only(view));
-    }
-    status
-}
-
 /// Files are to be copied before the start.
 const PRESTAGEIN: u32 = 11;
 /// They are copied ahead.
@@ -387,7 +357,12 @@ impl<'a> Job<'a> {
         let why = why.or_else(|| self.view.reason.as_ref().map(|reason| reason.text.clone()));
         let held = (!self.view.holds.is_empty()).then(|| WaitReason::Held(self.view.holds).to_string());
         let why = ended.or(why).or(held).unwrap_or_else(|| "it waits for resources".to_owned());
-        format!("Not Running: {why}")
+        // Its owner and operators read more than that here.
+        let failed = self.view.copies.as_ref().filter(|copies| copies.stage == CopyWord::Failed);
+        match failed.and_then(|copies| copies.last.as_ref()?.failure.as_ref()) {
+            Some(failure) => format!("Not Running: {why}: {failure}"),
+            None => format!("Not Running: {why}"),
+        }
     }
 
     /// What became of the job in words; a started one names its nodes and the time of its start (PBS-L-06).

@@ -222,7 +222,7 @@ pub fn node_table(nodes: &[(&NodeView, Vec<NodeJob>)], table: &NodeTable<'_>) ->
                 None if width == 0 => text,
                 None => {
                     let text = word(&text);
-                    let text = if table.long { text.as_str() } else { first(&text, width_of) };
+                    let text = if table.long { &*text } else { first(&text, width_of) };
                     if width < 0 { format!("{text:>width_of$}") } else { format!("{text:<width_of$}") }
                 }
             });

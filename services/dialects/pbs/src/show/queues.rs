@@ -12,7 +12,13 @@ use std::fmt::Write;
 /// The attributes of a queue.
 pub fn of_queue(view: &QueueView, flavour: Flavour) -> Status {
     let spec = &view.spec;
-    let counts = Counts { queued: view.queued, held: view.held, running: view.running, ..Counts::default() };
+    let counts = Counts {
+        queued: view.queued,
+        held: view.held.saturating_sub(view.held_until),
+        waiting: view.held_until,
+        running: view.running,
+        ..Counts::default()
+    };
     let boolean = |is_so: bool| if is_so { "True" } else { "False" };
     let mut status = Status::new(Kind::Queue, spec.name.clone());
     status.set("queue_type", if spec.route.is_some() { "Route" } else { "Execution" });

@@ -7,7 +7,7 @@ use super::{
     status::{Kind, Status},
 };
 use crate::flavour::Flavour;
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 /// The beginning of what is told of the policy in force.
 const POLICY: &str = "policy: ";
@@ -81,6 +81,14 @@ pub fn of_server(facts: &ServerFacts<'_>, flavour: Flavour) -> Status {
     status
 }
 
+/// A cell, cut as the flavour cuts it.
+fn short(text: &str, width: usize, flavour: Flavour) -> Cow<'_, str> {
+    match flavour {
+        Flavour::PbsPro => cut(text, width),
+        Flavour::Torque => Cow::Borrowed(first(text, width)),
+    }
+}
+
 /// The list of `-B`.
 pub fn servers(all: &[Status], flavour: Flavour) -> String {
     let mut out = String::from(match flavour {
@@ -94,18 +102,14 @@ pub fn servers(all: &[Status], flavour: Flavour) -> String {
         ),
     });
     for server in all {
-        let short = |text: &str, width: usize| match flavour {
-            Flavour::PbsPro => cut(text, width),
-            Flavour::Torque => first(text, width).to_owned(),
-        };
-        let _ = write!(out, "{:<16}", short(&word(&server.name), 16));
+        let _ = write!(out, "{:<16}", short(&word(&server.name), 16, flavour));
         let totals = [server.get("max_running").unwrap_or("0"), server.get("total_jobs").unwrap_or("0")];
         let states = ["Queued", "Running", "Held", "Waiting", "Transit", "Exiting"].map(|state| count(server, state));
         let complete = (flavour == Flavour::Torque).then(|| count(server, "Complete"));
         for number in totals.into_iter().chain(states).chain(complete) {
-            let _ = write!(out, " {:>5}", short(number, 5));
+            let _ = write!(out, " {:>5}", short(number, 5, flavour));
         }
-        let _ = write!(out, " {:<10}", short(server.get("server_state").unwrap_or_default(), 10));
+        let _ = write!(out, " {:<10}", short(server.get("server_state").unwrap_or_default(), 10, flavour));
         if let Some(policy) = server.get("comment").filter(|comment| comment.starts_with(POLICY)) {
             let _ = write!(out, " {policy}");
         }

@@ -66,13 +66,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of the whole cluster.
-    pub fn of_states(states: &BTreeMap<JobState, u64>) -> Self {
+    /// Those of the whole cluster, with how many of the held ones nothing else keeps than a time.
+    pub fn of_states(states: &BTreeMap<JobState, u64>, held_until: u64) -> Self {
         let of = |state: JobState| states.get(&state).copied().unwrap_or(0);
         Self {
             queued: of(JobState::Queued),
-            held: of(JobState::Held),
-            waiting: 0,
+            held: of(JobState::Held).saturating_sub(held_until),
+            waiting: held_until,
             running: of(JobState::Launching) + of(JobState::Running) + of(JobState::Suspended),
             exiting: of(JobState::Finishing),
             complete: of(JobState::Finished),

@@ -4,14 +4,17 @@ use crate::support::golden;
 use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     qmgr::{
-        Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server, node,
-        only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
+        Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server,
+        new_limits, node, only, parse, print, queue, schedule_iteration, scheduler_policy, script, server, time_zone,
     },
     queries::qmgr,
     show::{Counts, ServerFacts, ServerState},
 };
 use muster_schemas::{
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, QueueSpecChange, QueueValue},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, QueueSpec, QueueSpecChange, QueueValue,
+        SettingsValue,
+    },
     resources::{NodeSpec, PropertyValue},
     views::{NodeView, QueueView},
 };
@@ -157,7 +160,8 @@ fn what_is_listed_has_the_state_of_things() {
             iteration_seconds: None,
             version: "0.1.0",
         };
-        let queue = QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, running: 2 };
+        let queue =
+            QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, held_until: 0, running: 2 };
         let out = view(&config.nodes[1], json!({ "state": "drained", "reason": "bad disk" }));
         let objects =
             [listed_server(&config, &facts, flavour), listed_queue(&queue, flavour), listed_node(&out, &[], flavour)];
@@ -422,9 +426,8 @@ fn what_cannot_be_honoured_is_refused_by_name() {
 fn a_request_names_only_what_changes() {
     let before = cluster();
     let change = |commands: &[&str]| difference(&before, &after(commands, &before));
-    let (request, keeps) = change(&["set queue long enabled = True"]);
+    let request = change(&["set queue long enabled = True"]);
     let named = QueueSpecChange { name: "long".into(), enabled: Some(true), ..QueueSpecChange::default() };
-    assert!(keeps);
     assert_eq!(request, ClusterChange { queues: vec![named], ..ClusterChange::default() });
     for commands in [
         &["set server kill_delay = 3, managers -= ann"][..],
@@ -435,12 +438,14 @@ fn a_request_names_only_what_changes() {
         &["delete queue long", "delete node n1", "unset server resources_available.matlab, default_memory_per_core"],
     ] {
         let wanted = after(commands, &before);
-        let (request, keeps) = difference(&before, &wanted);
-        let base = if keeps { before.clone() } else { ClusterConfig::default() };
-        assert_eq!(request.onto(base), wanted, "{commands:?}");
-        assert_eq!(keeps, !commands.iter().any(|text| text.contains("default_memory_per_core")), "{commands:?}");
+        assert_eq!(difference(&before, &wanted).onto(before.clone()), wanted, "{commands:?}");
     }
-    assert_eq!(difference(&before, &before), (ClusterChange::default(), true));
+    assert_eq!(difference(&before, &before), ClusterChange::default());
+    // A value that is taken away has a name, so nothing else is sent.
+    let request = change(&["unset server default_memory_per_core"]);
+    let settings =
+        ClusterSettingsChange { unset: vec![SettingsValue::DefaultMemoryPerCoreBytes], ..Default::default() };
+    assert_eq!(request, ClusterChange { settings, ..ClusterChange::default() });
 }
 
 #[test]
@@ -462,11 +467,31 @@ proptest! {
     ) {
         let text = format!("set {kind} {attribute} {sign} \"{}\"", value.replace('"', ""));
         if let Ok(Some(_)) = parse(&text) && let Ok(edit) = edited(&text, &cluster()) {
-            let (request, keeps) = difference(&cluster(), &edit.config);
-            let base = if keeps { cluster() } else { ClusterConfig::default() };
-            prop_assert_eq!(request.onto(base), edit.config);
+            prop_assert_eq!(difference(&cluster(), &edit.config).onto(cluster()), edit.config);
         }
     }
+}
+
+/// Limits that only policies of PBS follow are known, so that who sets one can be told where none is in force.
+#[test]
+fn new_limits_of_policies_are_named() {
+    let before = cluster();
+    let named = |commands: &[&str]| new_limits(&before, &after(commands, &before)).into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        named(&["set server max_running = 9, resources_available.ncpus = 64"]),
+        ["max_running", "resources_available.ncpus"]
+    );
+    assert_eq!(
+        named(&["set queue long max_run = [u:ann=3]", "set queue workq max_group_run = 2"]),
+        ["max_group_run", "max_run"]
+    );
+    let others =
+        ["set queue long max_running = 3, max_user_run = 2, resources_max.walltime = 60", "set server kill_delay = 3"];
+    assert_eq!(named(&others), [""; 0], "these hold under every policy");
+    assert_eq!(named(&["create queue q", "set server resources_default.mem = 2gb"]), [""; 0]);
+    let set = after(&["set server max_running = 9"], &before);
+    assert!(new_limits(&set, &after(&["set server kill_delay = 4"], &set)).is_empty(), "it was there before");
+    assert!(new_limits(&set, &after(&["unset server max_running"], &set)).is_empty());
 }
 
 /// PBS-Q-02, PBS-Q-05: limits that only policies of PBS follow are kept as they are written, and queues are numbered as they
@@ -571,10 +596,10 @@ fn queues_that_pass_jobs_on_have_destinations_and_limits() {
     assert_eq!(of(&less, "long").most_asked, named(&[("memory_bytes", 3 << 30), ("cpu_seconds", 7200)]));
     assert_eq!(of(&less, "long").least_asked, named(&[]));
     assert!(of(&after(&["set queue r queue_type = Execution"], &made), "r").route.is_none());
-    let (change, keeps) = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
-    assert!(keeps && change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
-    let (change, keeps) = difference(&made, &after(&["set queue r queue_type = e"], &made));
-    assert!(keeps && change.queues[0].unset == [QueueValue::Route], "what a queue loses has a name");
+    let change = difference(&made, &after(&["set queue r route_waiting_jobs = True"], &made));
+    assert!(change.queues[0].route.as_ref().is_some_and(|route| route.waiting_jobs));
+    let change = difference(&made, &after(&["set queue r queue_type = e"], &made));
+    assert!(change.queues[0].unset == [QueueValue::Route], "what a queue loses has a name");
 }
 
 /// PBS-Q-02: `max_run` limits all, each user, group and project and single ones, of the server and of a queue; what `print` shows sets

@@ -5,11 +5,11 @@ use jiff::tz::TimeZone;
 use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     show::{
-        Alternate, Header, List, Status, Units, alternate, dsv, job_state, json, list, of_detail, of_task, of_view,
-        of_view_in_brief, printed, text, xml,
+        Alternate, Header, List, Sources, Status, Units, alternate, dsv, job_state, json, list, list_of_views,
+        of_detail, of_task, of_view, printed, text, xml,
     },
 };
-use muster_schemas::views::JobView;
+use muster_schemas::{JobId, views::JobView};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -258,6 +258,10 @@ fn the_comment_of_a_job_says_what_became_of_it() {
     };
     assert_eq!(with(ago(-1)), "Not Running: the limit of ann");
     assert_eq!(with(ago(0)), "Not Running: not enough free: cores");
+    let failed =
+        json!({ "stage": "failed", "last": { "bytes": null, "milliseconds": 3, "failure": "/d/in: No such file" } });
+    let failed = JobView { copies: serde_json::from_value(failed).unwrap(), ..waits.clone() };
+    assert_eq!(comment(&failed), "Not Running: not enough free: cores: /d/in: No such file");
     let over = finished(json!({ "outcome": "cancelled", "exit_status": null, "detail": null }));
     assert_eq!(comment(&over), "Job run at Fri Nov 20 at 08:10 on (n1) and was deleted");
 }
@@ -313,17 +317,26 @@ proptest! {
     }
 }
 
+/// The list of very many jobs, which is made from their views, is that of all their attributes.
 #[test]
-fn jobs_in_brief_are_listed_alike() {
+fn views_are_listed_like_jobs_with_all_attributes() {
     for flavour in [PbsPro, Torque] {
-        let sources = sources(flavour);
-        let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
-        for view in [view(json!({})), running("11", 125, &["n1", "n2"]), array()] {
-            let (brief, whole) = (of_view_in_brief(&view, &sources), of_view(&view, &sources));
-            let plain = List { flavour, ..List::default() };
-            assert_eq!(list(one(&brief), &plain), list(one(&whole), &plain));
-            let nodes = Alternate { nodes: true, ..layout(flavour, &now) };
-            assert_eq!(alternate(one(&brief), &nodes), alternate(one(&whole), &nodes));
+        let task = JobView { id: JobId::task(7, 3), ..running("9", 5, &["n1"]) };
+        let odd = JobView {
+            name: "a name\tof several words".into(),
+            owner: "a-user-with-a-long-name".into(),
+            ..view(json!({}))
+        };
+        let views = [view(json!({})), running("11", 125, &["n1", "n2"]), array(), task, odd];
+        for server in ["pbs1", "pbs1.example.org", ""] {
+            let sources = Sources { server, ..sources(flavour) };
+            let whole: Vec<Status> = views.iter().map(|view| of_view(view, &sources)).collect();
+            for layout in [List { flavour, ..List::default() }, List { flavour, wide: true, ..List::default() }] {
+                let listed = list_of_views(&views, &layout, &sources);
+                assert_eq!(listed, list(&whole, &layout));
+                assert_eq!(listed.lines().count(), 2 + views.len());
+            }
         }
+        assert_eq!(list_of_views(&[], &List::default(), &sources(flavour)), "");
     }
 }

@@ -24,8 +24,15 @@ fn all_queues(flavour: Flavour) -> Vec<Status> {
         users: vec!["ann".into(), "bob".into()],
         ..QueueSpec::default()
     };
-    let view = |spec: QueueSpec, queued, held, running| QueueView { spec, default: true, queued, held, running };
-    [view(batch, 12, 3, 5), view(long, 0, 0, 0)].iter().map(|view| of_queue(view, flavour)).collect()
+    let view = |spec: QueueSpec, queued, (held, held_until), running| QueueView {
+        spec,
+        default: true,
+        queued,
+        held,
+        held_until,
+        running,
+    };
+    [view(batch, 12, (5, 2), 5), view(long, 0, (0, 0), 0)].iter().map(|view| of_queue(view, flavour)).collect()
 }
 
 #[test]
@@ -43,12 +50,12 @@ fn server(state: ServerState, flavour: Flavour) -> Status {
 }
 
 fn server_with(missing_policy: Option<&str>, state: ServerState, flavour: Flavour) -> Status {
-    let states = [(JobState::Queued, 4), (JobState::Held, 1), (JobState::Running, 2), (JobState::Finished, 90)];
+    let states = [(JobState::Queued, 4), (JobState::Held, 4), (JobState::Running, 2), (JobState::Finished, 90)];
     let facts = ServerFacts {
         name: "pbs1",
         host: "pbs1.example.org",
         state,
-        counts: Counts::of_states(&states.into()),
+        counts: Counts::of_states(&states.into(), 3),
         default_queue: Some("batch"),
         max_running: Some(500),
         missing_policy,
@@ -78,7 +85,7 @@ fn the_server_is_shown_with_its_state() {
     let row = servers(&[server(ServerState::Scheduling, PbsPro)], PbsPro);
     assert_eq!(
         row.lines().last().unwrap().split_whitespace().collect::<Vec<_>>(),
-        ["pbs1", "500", "7", "4", "2", "1", "0", "0", "0", "Scheduling"]
+        ["pbs1", "500", "10", "4", "2", "1", "3", "0", "0", "Scheduling"]
     );
 }
 

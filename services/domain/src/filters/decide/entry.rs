@@ -42,7 +42,7 @@ pub(crate) fn submit_document(
     validate::name("owner", &owner.user)?;
     jobs::validate::attributes_of_operators(access, &spec.attributes)?;
     let mut submission = Submission::new(access, owner, now, None);
-    submission.require_room(1)?;
+    submission.require_room(std::slice::from_ref(&spec))?;
     complete(&mut submission, &mut spec, &intake)?;
     validate_intake(access, &spec, &intake, owner, now)?;
     let numbers = task_numbers(state, std::slice::from_ref(&spec));

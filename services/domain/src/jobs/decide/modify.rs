@@ -274,7 +274,8 @@ fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<J
                 queues::require_entry(access, queue, &job.owner)?;
                 let account = change.account.as_deref().or(component.account.as_deref());
                 let (owner, priority) = (&*job.owner, component.priority);
-                let wanderer = Wanderer { owner, account, priority, alternatives: &asked };
+                let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
+                let wanderer = Wanderer { owner, account, priority, alternatives: &asked, tasks };
                 let is_whole = job.components.len() == 1 && job.id.index.is_none();
                 passing::require_passable(access.state, queue, &wanderer, is_whole)?;
             }

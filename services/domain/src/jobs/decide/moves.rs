@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 #[derive(Default)]
 pub(crate) struct Moves {
     entering: Entering,
-    /// For each queue with a limit, the number of components that enter it.
+    /// For each queue with a limit, the number of components that enter it, each as often as it has tasks.
     queued: BTreeMap<Arc<str>, u64>,
     /// The tasks that leave their arrays.
     pub(crate) apart: Apart,
@@ -51,17 +51,18 @@ impl Moves {
 }
 
 /// The queue into which a change puts components, if its jobs are limited, with that limit and the number of components
-/// that enter it.
+/// that enter it, each as often as it has tasks that have not started.
 fn entering_queue<'a>(
     state: &'a State,
     job: &Job,
     change: &JobChange,
 ) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
-    // Queues do not count tasks that have ever started.
+    // Tasks that have ever started move nowhere else.
     let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
     let queue = queues::find_queue(state, name)?;
     let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
-    let more = job.components.iter().enumerate().filter(enters).count() as u64;
+    let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
+    let more = (job.components.iter().enumerate().filter(enters).count() as u64).saturating_mul(tasks);
     Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 

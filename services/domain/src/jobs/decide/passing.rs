@@ -10,7 +10,9 @@ use crate::{
         decide::{
             endings::given_up,
             moves::Moves,
-            queues::{complete_alternatives, require_asked, require_fit, require_queue_room, require_walltime},
+            queues::{
+                complete_alternatives, require_asked, require_fit, require_queue_room, require_walltime, tasks_of,
+            },
         },
     },
     nodes::Queue,
@@ -32,6 +34,8 @@ pub(crate) struct Wanderer<'a> {
     pub(crate) account: Option<&'a str>,
     pub(crate) priority: i64,
     pub(crate) alternatives: &'a [Alternative],
+    /// How many jobs it counts as: an array as its tasks.
+    pub(crate) tasks: u64,
 }
 
 /// What a destination says to a job.
@@ -76,15 +80,18 @@ fn ask(state: &State, queue: &Queue, job: &Wanderer<'_>) -> Answer {
     if let Err(refusal) = limits() {
         return Answer::Never(refusal.message);
     }
-    match spec.enabled && has_room(state, queue) {
+    if let Some(most) = spec.max_jobs.filter(|most| u64::from(*most) < job.tasks) {
+        return Answer::Never(format!("it takes at most {most} jobs at a time, and these are {}", job.tasks));
+    }
+    match spec.enabled && has_room(state, queue, job.tasks) {
         true => Answer::Takes,
         false => Answer::Later,
     }
 }
 
-/// Whether one more job can enter a queue.
-fn has_room(state: &State, queue: &Queue) -> bool {
-    queue.spec.max_jobs.is_none_or(|most| require_queue_room(state, queue, most, 1).is_ok())
+/// Whether so many more jobs can enter a queue.
+fn has_room(state: &State, queue: &Queue, tasks: u64) -> bool {
+    queue.spec.max_jobs.is_none_or(|most| require_queue_room(state, queue, most, tasks).is_ok())
 }
 
 /// Whether a queue takes a job now, and its nodes can serve it.
@@ -159,6 +166,7 @@ pub(crate) fn at_submission(state: &State, owner: &Owner, spec: &job::JobSpec, n
         account: component.account.as_deref(),
         priority: component.priority.unwrap_or_default(),
         alternatives: &component.alternatives,
+        tasks: tasks_of(spec),
     };
     Some(moved(from, first(state, route, &job)?, &job))
 }
@@ -185,11 +193,13 @@ fn wanderer(job: &Job) -> Wanderer<'_> {
         account: lead.account.as_deref(),
         priority: lead.priority,
         alternatives: &lead.shape.alternatives,
+        tasks: job.array.as_ref().map_or(1, |array| array.remaining.len()),
     }
 }
 
-/// What destinations judge a job by, beside the queue that it comes from: its request, its owner, account and class.
-type Asked<'s> = (ShapeId, &'s str, Option<&'s str>, Option<&'s Arc<str>>);
+/// What destinations judge a job by, beside the queue that it comes from: its request, its owner, account and class, and how many
+/// tasks it has.
+type Asked<'s> = (ShapeId, &'s str, Option<&'s str>, Option<&'s Arc<str>>, u64);
 
 /// A look at the jobs of a queue that passes jobs on. Very many can wait there, so it ends where no destination has room, and
 /// jobs that ask for the same are judged once.
@@ -206,7 +216,7 @@ struct Look<'s> {
 impl<'s> Look<'s> {
     fn new(state: &'s State, from: &'s Queue, route: &'s Route) -> Self {
         let destinations = if from.spec.started { destinations(state, route).0 } else { Vec::new() };
-        let open = destinations.into_iter().filter(|queue| queue.spec.enabled && has_room(state, queue)).collect();
+        let open = destinations.into_iter().filter(|queue| queue.spec.enabled && has_room(state, queue, 1)).collect();
         Self { access: Access { state, actor: &Actor::Ledger }, from, route, open, refused: BTreeSet::new() }
     }
 
@@ -216,11 +226,11 @@ impl<'s> Look<'s> {
             return None;
         }
         let lead = job.lead();
-        let asked = (lead.shape.id, job.owner.user.as_str(), lead.account.as_deref(), lead.class());
+        let wanderer = wanderer(job);
+        let asked = (lead.shape.id, job.owner.user.as_str(), lead.account.as_deref(), lead.class(), wanderer.tasks);
         if self.refused.contains(&asked) {
             return None;
         }
-        let wanderer = wanderer(job);
         let change = self.open.iter().find_map(|to| {
             let change = takes(self.access.state, to, &wanderer).then(|| moved(self.from, to, &wanderer))?;
             moves.check(&self.access, job, &change).is_ok().then_some(change)

@@ -11,6 +11,7 @@ use muster_schemas::{
     cluster::QueueSpec,
     command::{Refusal, RefusalCode},
     event::Owner,
+    job::JobSpec,
     resources::{Alternative, Request},
 };
 
@@ -19,11 +20,16 @@ pub(crate) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, 
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
 }
 
-/// Whether a queue with this limit has room for these jobs, each component counting as one (SL-L-01).
+/// How many jobs a submission counts as: an array as its tasks. More tasks than there can be are refused elsewhere.
+pub(crate) fn tasks_of(spec: &JobSpec) -> u64 {
+    spec.array.as_ref().map_or(1, |array| array.indices.len().min(validate::MAX_TASKS))
+}
+
+/// Whether a queue with this limit has room for these jobs, each component and each task counting as one (SL-L-01).
 pub(crate) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
     let name = &queue.spec.name;
-    let further = state.index.submitted.further_in(name);
-    match queue.jobs + further + entering > u64::from(most) {
+    let there = queue.jobs.saturating_add_signed(state.index.submitted.further_in(name));
+    match there.saturating_add(entering) > u64::from(most) {
         true => Err(refuse(RefusalCode::LimitReached, format!("queue `{name}` takes at most {most} jobs at a time"))),
         false => Ok(()),
     }

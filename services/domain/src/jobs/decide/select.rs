@@ -87,6 +87,29 @@ pub(crate) fn act_on<'a>(
             events.extend(act(target)?);
             done.push(*job);
         }
+        JobSelection::Tasks { job, indices } => {
+            let id = access.state.id_meant(*job).whole();
+            let array = access.state.job(id).filter(|job| job.array.is_some());
+            let array = array.ok_or_else(|| not_found(format!("there is no array {id}, or it ended too long ago")))?;
+            access.require_control(array)?;
+            if indices.len() > MAX_IDS as u64 {
+                let message = format!("{} tasks named, at most {MAX_IDS} can be in one command", indices.len());
+                return Err(invalid(message));
+            }
+            let mut first_refusal = None;
+            for task in indices.iter().map(|index| JobId::task(id.number, index)) {
+                match find(access.state, task).and_then(&mut act) {
+                    Ok(follows) => {
+                        events.extend(follows);
+                        done.push(task);
+                    }
+                    Err(refusal) => drop(first_refusal.get_or_insert(refusal)),
+                }
+            }
+            if let Some(refusal) = first_refusal.filter(|_| done.is_empty()) {
+                return Err(refusal);
+            }
+        }
         JobSelection::Matching(filter) => {
             let jobs = candidates(access, filter);
             for job in jobs.filter(|job| access.may_control(job) && matches(access.state, filter, job)) {

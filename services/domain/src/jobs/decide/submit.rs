@@ -11,6 +11,7 @@ use crate::{
             passing::{self, Wanderer},
             queues::{
                 complete_alternatives, find_queue, require_asked, require_entry, require_fit, require_queue_room,
+                tasks_of,
             },
         },
         numbers::numbers_taken,
@@ -36,7 +37,7 @@ pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         return Err(invalid(format!("jobs: {} given, 1 to {} can be in one command", jobs.len(), validate::MAX_JOBS)));
     }
     let mut submission = Submission::new(access, owner, now, None);
-    submission.require_room(jobs.len())?;
+    submission.require_room(&jobs)?;
     let owner = Arc::new(owner.clone());
     let single = jobs.len() == 1;
     let mut events = Vec::with_capacity(jobs.len());
@@ -112,9 +113,11 @@ impl<'a> Submission<'a> {
         }
     }
 
-    pub(crate) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
+    /// Whether the cluster has room for these jobs, each task counting as one.
+    pub(crate) fn require_room(&self, jobs: &[JobSpec]) -> Result<(), Refusal> {
         let most = self.state.settings().max_jobs;
-        if self.state.unfinished_jobs().saturating_add(jobs as u64) > most {
+        let entering = jobs.iter().fold(0_u64, |sum, spec| sum.saturating_add(tasks_of(spec)));
+        if self.state.unfinished_tasks().saturating_add(entering) > most {
             return Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} jobs at a time")));
         }
         Ok(())
@@ -152,8 +155,9 @@ impl<'a> Submission<'a> {
             spec.name = default_name(&spec.components[0]);
         }
         let is_whole = spec.components.len() == 1;
+        let tasks = tasks_of(spec);
         for component in &mut spec.components {
-            self.complete_component(component, is_whole, spec.array.is_some())?;
+            self.complete_component(component, is_whole, (spec.array.is_some(), tasks))?;
         }
         self.require_fit_together(spec)?;
         self.entering.check(self.state, self.owner, self.own, spec)?;
@@ -189,13 +193,18 @@ impl<'a> Submission<'a> {
         let queue = self.state.queue(change.queue.as_deref()?)?;
         if let Some(most) = queue.spec.max_jobs {
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
-            *entering += 1;
+            *entering += tasks_of(spec);
             require_queue_room(self.state, queue, most, *entering).ok()?;
         }
         Some(change)
     }
 
-    fn complete_component(&mut self, component: &mut Component, is_whole: bool, is_array: bool) -> Result<(), Refusal> {
+    fn complete_component(
+        &mut self,
+        component: &mut Component,
+        is_whole: bool,
+        (is_array, tasks): (bool, u64),
+    ) -> Result<(), Refusal> {
         let state = self.state;
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
@@ -216,6 +225,7 @@ impl<'a> Submission<'a> {
             account: component.account.as_deref(),
             priority: component.priority.unwrap_or_default(),
             alternatives: &component.alternatives,
+            tasks,
         };
         passing::require_passable(state, queue, &job, is_whole)?;
         if component.deadline.is_some_and(|deadline| deadline <= self.now) {
@@ -255,7 +265,7 @@ impl<'a> Submission<'a> {
             let is_inside = self.own.is_some_and(|job| job.queues().any(|name| **name == *queue.spec.name));
             let Some(most) = queue.spec.max_jobs.filter(|_| !is_inside) else { continue };
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
-            *entering += 1;
+            *entering += tasks_of(spec);
             require_queue_room(self.state, queue, most, *entering)?;
         }
         Ok(())
