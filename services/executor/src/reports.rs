@@ -206,21 +206,40 @@ pub async fn tell_unwanted_suspension(
     key
 }
 
+/// How often to tell the ledger of a signal. A ledger of an earlier version does not know such reports, and the end of the run,
+/// which follows, matters more.
+const SIGNAL_TRIES: usize = 3;
+
 /// Tells the ledger of the signals that were sent to the processes of a run and that it does not know yet (OAR-S-30).
 pub async fn tell_signals(ledger: &LedgerClient, node: &str, folder: &RunFolder, key: RunKey) {
-    for (number, Sent { signal, was_due, processes }) in folder.untold_signals(key) {
-        let parts: [&[u8]; 4] = [b"node signalled", node.as_bytes(), &key.to_bytes(), &number.to_le_bytes()];
-        let envelope = CommandEnvelope {
-            id: CommandId::derived(&parts),
-            actor: Actor::Executor(node.to_owned()),
-            trace: TraceContext::default(),
-            command: Command::NodeSignalled { part: key.part, signal, was_due, processes },
-        };
-        while !is_settled(key, None, ledger.send(&envelope).await) {
-            tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+    let mut next = 0;
+    // More can be sent meanwhile.
+    while let Some((number, sent)) = folder.untold_signals(key).into_iter().find(|(number, _)| *number >= next) {
+        if !tell_signal(ledger, node, key, number, sent).await {
+            return;
         }
-        folder.note_told_signals(key, number + 1);
+        next = number + 1;
+        folder.note_told_signals(key, next);
     }
+}
+
+/// Returns whether the ledger knows, or does not want to know.
+async fn tell_signal(ledger: &LedgerClient, node: &str, key: RunKey, number: usize, sent: Sent) -> bool {
+    let Sent { signal, was_due, processes } = sent;
+    let parts: [&[u8]; 4] = [b"node signalled", node.as_bytes(), &key.to_bytes(), &number.to_le_bytes()];
+    let envelope = CommandEnvelope {
+        id: CommandId::derived(&parts),
+        actor: Actor::Executor(node.to_owned()),
+        trace: TraceContext::default(),
+        command: Command::NodeSignalled { part: key.part, signal, was_due, processes },
+    };
+    for _ in 0..SIGNAL_TRIES {
+        if is_settled(key, None, ledger.send(&envelope).await) {
+            return true;
+        }
+        tokio::time::sleep(PAUSE_AFTER_FAILURE.min(PATIENCE)).await;
+    }
+    false
 }
 
 fn is_settled(key: RunKey, about: Option<About>, answer: Result<Answer, BusError>) -> bool {

@@ -106,8 +106,9 @@ struct Executor {
     ledger: LedgerClient,
     /// Runs that should not have been suspended, as the ledger is being told.
     unwanted_suspensions: JoinSet<RunKey>,
-    /// Signals on their way to the ledger.
-    signals: JoinSet<()>,
+    /// Signals on their way to the ledger, and the runs that they were sent to.
+    signals: JoinSet<RunKey>,
+    telling_signals: BTreeSet<RunKey>,
     telling_unwanted: BTreeSet<RunKey>,
     copies: Copies,
     contents: Arc<Contents>,
@@ -220,6 +221,7 @@ impl Executor {
             ledger,
             unwanted_suspensions: JoinSet::new(),
             signals: JoinSet::new(),
+            telling_signals: BTreeSet::new(),
             telling_unwanted: BTreeSet::new(),
             fetching: JoinSet::new(),
             config,
@@ -668,10 +670,20 @@ impl Executor {
 
     /// Tells the ledger of the signals that a shim has noted. One whose notice is lost is told with the end of the run.
     fn tell_signals(&mut self, key: RunKey) {
-        while self.signals.try_join_next().is_some() {}
+        while let Some(told) = self.signals.try_join_next() {
+            if let Ok(told) = told {
+                self.telling_signals.remove(&told);
+            }
+        }
+        if !self.telling_signals.insert(key) {
+            return;
+        }
         let folder = RunFolder::of(&self.spool_root, key);
         let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
-        self.signals.spawn(async move { reports::tell_signals(&ledger, &node, &folder, key).await });
+        self.signals.spawn(async move {
+            reports::tell_signals(&ledger, &node, &folder, key).await;
+            key
+        });
     }
 
     fn know(&mut self, key: RunKey, about: Option<About>) {

@@ -626,7 +626,9 @@ impl RunFolder {
     /// The ledger knows this many of them.
     pub fn note_told_signals(&self, key: RunKey, count: usize) {
         // If this is lost, the ledger is told again, under the same ids.
-        let _ = overwrite(&self.file(SIGNALS_TOLD), 0o600, format!("{key} {count}").as_bytes());
+        let new = self.file(&format!("{SIGNALS_TOLD}.{count}"));
+        let _ = overwrite(&new, 0o600, format!("{key} {count}").as_bytes())
+            .and_then(|()| fs::rename(&new, self.file(SIGNALS_TOLD)));
     }
 
     /// The run is over, and the ledger knows all of them.

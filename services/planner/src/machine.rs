@@ -39,6 +39,8 @@ pub(crate) struct Machine {
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
+    /// How many of them begin at each time.
+    promised: BTreeMap<Timestamp, u32>,
     gaps: gaps::Views,
     /// Freed holdings, oldest first, and how many of them were forgotten before.
     freed: Vec<Freed>,
@@ -276,6 +278,11 @@ impl Machine {
         self.promises
     }
 
+    /// When the first promise begins, if there is one.
+    pub fn first_promise(&self) -> Option<Timestamp> {
+        self.promised.first_key_value().map(|(start, _)| *start)
+    }
+
     /// Takes the holdings of a placement.
     pub fn take(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.count_promise(holding, 1);
@@ -411,8 +418,13 @@ impl Machine {
     }
 
     fn count_promise(&mut self, holding: Holding, by: i32) {
-        if let Holding::Promise { .. } = holding {
+        if let Holding::Promise { start } = holding {
             self.promises = self.promises.saturating_add_signed(by);
+            let there = self.promised.entry(start).or_default();
+            *there = there.saturating_add_signed(by);
+            if *there == 0 {
+                self.promised.remove(&start);
+            }
         }
     }
 

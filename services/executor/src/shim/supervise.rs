@@ -374,7 +374,7 @@ impl<'a> Supervised<'a> {
             self.resume();
             if let Some(checkpoint) = checkpoint {
                 let reached = self.signal(checkpoint.signal.into());
-                self.note_signal(checkpoint.signal, false, reached);
+                self.note_signal(checkpoint.signal, true, reached);
             }
             self.stopped = Some(reason);
         }

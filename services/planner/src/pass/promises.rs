@@ -84,7 +84,7 @@ impl Engine {
 
     /// Whether a job waits for an overrunning run: what it is promised moves on with time, and into what others are promised.
     fn has_late_promises(&self, cycle: &Cycle) -> bool {
-        self.queue.entries().any(|entry| entry.slot.as_ref().is_some_and(|slot| slot.start < cycle.now))
+        self.machine.first_promise().is_some_and(|start| start < cycle.now)
     }
 
     /// Takes back the promise of a job that has waited too long for an overrunning run: its nodes no longer serve the
