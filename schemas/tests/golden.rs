@@ -387,11 +387,11 @@ fn events() -> Vec<Event> {
     events.push(Event::LedgerLeads { epoch: 3, ledger: "head2".into(), stream_created: Timestamp(9_000_000) });
     events.push(Event::LedgerHandsOver { ledger: "head2".into(), to: Some("head3".into()) });
     events.push(Event::StepWalltimeSet { job: task, run, step: StepId(3), walltime_seconds: Some(90) });
-    events.push(Event::JobSignalDelivered { job: task, run, node, signal: 12, was_due: true, processes: 2 });
     events.push(Event::PolicyWarned {
         name: "day".into(),
         warnings: vec!["holidays: they are those of 2025, and it is 2026".into()],
     });
+    events.push(Event::JobSignalDelivered { job: task, run, node, signal: 12, was_due: true, processes: 2 });
     events
 }
 

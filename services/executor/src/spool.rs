@@ -82,7 +82,7 @@ const UNWANTED_SUSPENSION: &str = "unwanted-suspension";
 const SIGNALS: &str = "signals";
 /// The name of the file that says how many of them the ledger knows.
 const SIGNALS_TOLD: &str = "signals-told";
-/// The longest such file, in bytes. What does not fit is told nobody: its owner can send any number of signals.
+/// The longest such file, in bytes. Later signals are told nobody: the owner of a job can send any number.
 const MAX_SIGNALS_BYTES: u64 = 1 << 16;
 /// The longest such reason, in bytes.
 const MAX_REASON_BYTES: u64 = 4096;

@@ -124,7 +124,7 @@ impl Diagnosis {
     }
 }
 
-/// The same for programs, in the shape of Slurm's `data_parser`. What is not counted here is 0.
+/// The same for programs, in the shape of Slurm's `data_parser`. Numbers that nobody counts here are 0.
 pub fn statistics_data(diagnosis: &Diagnosis, clock: &Clock) -> Value {
     let (main, backfill) = (&diagnosis.main, &diagnosis.backfill);
     let minutes = diagnosis.since.map_or(0, |since| clock.now.micros_since(since) / 60_000_000);

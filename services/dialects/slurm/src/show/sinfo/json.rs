@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The document of nodes with their partitions, as `scontrol show nodes --json` prints it.
-/// Their executors are of this version of muster.
+/// Executors have the version of this program.
 pub fn document(
     partitions: &[Arc<Partition>],
     nodes: &[Arc<NodeRecord>],
