@@ -332,7 +332,7 @@ fn a_range_of_tasks_ends_past_those_that_are_over() {
     let holds = Holds { user: true, ..Holds::default() };
     let held = cluster.ok(&user("ada"), Command::Hold { jobs: tasks(0, 5), holds, reason: String::new() });
     assert_eq!(held.iter().filter(|event| matches!(event, Event::JobHeld { .. })).count(), 2, "{held:?}");
-    let change = |change| Command::Modify { jobs: tasks(6, 7), change: Box::new(change) };
+    let change = |change| Command::Modify { jobs: tasks(6, 7), change };
     let of_all = JobChange { max_running: Some(1), ..JobChange::default() };
     cluster.refused(&user("ada"), change(of_all), RefusalCode::Conflict, "belong to all tasks");
     let changed = cluster.ok(&user("ada"), change(JobChange { priority: Some(3), ..JobChange::default() }));
