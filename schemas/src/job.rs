@@ -435,6 +435,14 @@ pub struct ComponentStaging {
     pub destroys: Vec<String>,
 }
 
+impl ComponentStaging {
+    /// The same for everybody: directives name files of the owner.
+    #[must_use]
+    pub fn without_directives(&self) -> Self {
+        Self { directives: Vec::new(), ..self.clone() }
+    }
+}
+
 /// How a process or a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -56,22 +56,45 @@ pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) 
 
 /// The same for the owner of the job and for operators: the summary has a reason that nobody else may see.
 pub fn cloud_event_for_owner(record: &Record, cause: Option<Sequence>, names: &dyn Names) -> PublicEvent {
-    event_with(record, cause, names, private_reason(&record.event))
+    event_with(record, cause, names, private_reason(record))
 }
 
 /// A reason that can name files of the owner of a job.
-fn private_reason(event: &Event) -> Option<&str> {
-    match event {
+fn private_reason(record: &Record) -> Option<&str> {
+    match &record.event {
         Event::CopyingFailed { reason, .. } => Some(reason),
         Event::FilterChainFailed { kind, message, .. } if kind.is_staging() => Some(message),
+        Event::FilterVerdict { call, report } if call.kind.is_staging() => report.message.as_deref(),
+        Event::JobWarned { warning, .. } if is_of_staging(warning) => Some(&warning.text),
+        Event::JobHeld { .. } => hold_in_two(record).map(|(_, why)| why),
         _ => None,
     }
+}
+
+/// The reason for which the system holds a job whose files did not come: the fact, which everybody may see, and the rest,
+/// which can name files. `None` for other holds.
+fn hold_in_two(record: &Record) -> Option<(&str, &str)> {
+    let Event::JobHeld { reason, .. } = &record.event else { return None };
+    if matches!(*record.actor, Actor::User(_)) {
+        return None;
+    }
+    let (fact, why) = reason.split_once(": ")?;
+    (fact == "staging in failed" || fact.starts_with("its files could not be copied ")).then_some((fact, why))
+}
+
+/// The data of a record that everybody may see.
+fn data_of(record: &Record, names: &dyn Names) -> EventData {
+    let mut data = EventData::of(&record.event, names);
+    if let (EventData::Job(JobData::JobHeld(held)), Some((fact, _))) = (&mut data, hold_in_two(record)) {
+        fact.clone_into(&mut held.reason);
+    }
+    data
 }
 
 fn event_with(record: &Record, cause: Option<Sequence>, names: &dyn Names, reason: Option<&str>) -> PublicEvent {
     let cluster = names.cluster_name(record.sequence);
     let (kind, verb) = record.event.kind_verb();
-    let data = EventData::of(&record.event, names);
+    let data = data_of(record, names);
     let subject = data.subject(cluster);
     let envelope = CloudEvent {
         specversion: "1.0",
@@ -99,7 +122,7 @@ pub fn type_name(kind: &str, verb: &str) -> String {
 
 /// One sentence for people about a record, the same as the `summary` of its public event.
 pub fn summary(record: &Record, names: &dyn Names) -> String {
-    EventData::of(&record.event, names).to_string()
+    data_of(record, names).to_string()
 }
 
 /// The CloudEvents envelope.

@@ -727,7 +727,7 @@ macro_rules! event_table {
         warning: Arc<JobWarning>,
     }
     is "job" "warning", of [job], plan Never, replay Left, concerns [],
-    public Job(JobWarningRaised { job: *job, code: warning.code.clone(), text: warning.text.clone() });
+    public Job(warned(*job, warning));
 
     /// A filter set a message to show on the job.
     JobMessage {

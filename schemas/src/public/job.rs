@@ -7,6 +7,7 @@ use super::{
 use crate::{
     copies::CopyDirection,
     event::{Intake, JobChange, StopReason, Validated},
+    filter::JobWarning,
     ids::{JobId, RunId, Sequence},
     job::{
         ArraySpec, ComponentStaging, Dependencies, HoldBy, Holds, JobSpec, JobType, Notification, Occasion, Sink,
@@ -39,7 +40,7 @@ public_events! { JobData
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with special rules.
         types: Vec<JobType>,
-        /// The staging of its components.
+        /// The staging of its components, without the directives, which only the owner and operators may see.
         staging: Vec<ComponentStaging>,
         /// Whether it is cancelled as soon as a dependency can never be met.
         cancelled_if_never_met: bool,
@@ -514,7 +515,8 @@ pub(super) fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<
         components: components.collect(),
         notifications: spec.notifications.iter().map(SubmittedNotification::from).collect(),
         types: spec.types.clone(),
-        staging: spec.staging.clone(),
+        // They name files of the owner.
+        staging: spec.staging.iter().map(|staging| staging.without_directives()).collect(),
         cancelled_if_never_met: spec.cancelled_if_never_met,
         template: intake.and_then(|intake| intake.template.clone()),
         document: intake.and_then(|intake| intake.document.as_ref()).map(|document| ReceivedDocument {
@@ -524,6 +526,19 @@ pub(super) fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<
         }),
         tasks: intake.and_then(|intake| intake.tasks.as_ref()).map(|list| list.tasks.len() as u64),
     }
+}
+
+/// Whether a warning repeats a staging program, which names files of the owner.
+pub(super) fn is_of_staging(warning: &JobWarning) -> bool {
+    warning.code == "StageOutFailed"
+}
+
+pub(super) fn warned(job: JobId, warning: &JobWarning) -> JobWarningRaised {
+    let text = match is_of_staging(warning) {
+        true => "a staging program failed",
+        false => &warning.text,
+    };
+    JobWarningRaised { job, code: warning.code.clone(), text: text.to_owned() }
 }
 
 pub(super) fn held(job: JobId, holds: Holds, reason: &str, component: Option<u32>) -> JobHeld {

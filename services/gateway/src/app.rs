@@ -42,6 +42,8 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_KEY_BYTES: usize = 255;
 /// The number of plans made for queries at a time; further queries wait.
 const MAX_PLANNINGS: usize = 2;
+/// The most lists of few named jobs that are made at a time.
+const MAX_SHORT_LISTS: usize = 4;
 const TRACEPARENT: &str = "traceparent";
 
 /// State that all requests share.
@@ -65,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) budgets: Budgets,
     /// Taken while a large body is parsed: that needs several times its memory.
     pub(crate) large_parsings: Arc<Semaphore>,
+    /// Taken while the list of few named jobs is made.
+    pub(crate) short_lists: Arc<Semaphore>,
     /// Taken while the log is verified: that is a lot of work for the ledger.
     pub(crate) verifications: Arc<Semaphore>,
     /// Taken while a plan is made: that may occupy a core for a while.
@@ -111,6 +115,7 @@ impl App {
             proofs: Proofs::default(),
             budgets,
             large_parsings: Arc::new(Semaphore::new(1)),
+            short_lists: Arc::new(Semaphore::new(MAX_SHORT_LISTS)),
             verifications: Arc::new(Semaphore::new(1)),
             plannings: Arc::new(Semaphore::new(MAX_PLANNINGS)),
             metrics: Arc::new(Metrics::new()),
@@ -229,8 +234,11 @@ impl Asked {
     }
 
     /// The same with the group that jobs to submit name, for which they count (PBS-Q-02).
-    pub(crate) async fn in_group_of(self, jobs: &[JobSpec]) -> Self {
-        Self { owner: groups::effective(self.owner, jobs).await, ..self }
+    ///
+    /// # Errors
+    /// They name different groups.
+    pub(crate) async fn in_group_of(self, jobs: &[JobSpec]) -> Result<Self, ApiError> {
+        Ok(Self { owner: groups::effective(self.owner, jobs).await?, ..self })
     }
 
     /// Another attempt of the same request: the first is the command itself.

@@ -174,6 +174,19 @@ mod tests {
         may_ask(JobId::task(12, 3), &method, path, query)
     }
 
+    /// A task may name itself among the tasks of its array, and no other.
+    #[test]
+    fn a_task_is_its_own_among_the_tasks_of_its_array() {
+        let tasks = |job, indices: &str| {
+            let jobs = JobSelection::Tasks { job, indices: indices.parse().unwrap() };
+            concerns(JobId::task(12, 3), &Command::Cancel { jobs })
+        };
+        assert!(tasks(JobId::job(12), "3"));
+        assert!(!tasks(JobId::job(12), "3-4") && !tasks(JobId::job(13), "3"));
+        let none = JobSelection::Tasks { job: JobId::job(12), indices: Default::default() };
+        assert!(!concerns(JobId::task(12, 3), &Command::Cancel { jobs: none }));
+    }
+
     #[test]
     fn a_job_may_ask_about_itself_only() {
         for address in [

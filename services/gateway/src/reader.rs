@@ -2,7 +2,7 @@
 
 use crate::{error::ApiError, params::MomentParams};
 use muster_bus::{BusError, LedgerClient, Message, Projection, SharedBus, load_snapshot};
-use muster_domain::{State, nodes::Violation};
+use muster_domain::{OrderHead, State, nodes::Violation};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
@@ -43,6 +43,7 @@ pub(crate) struct Reader {
     past: Mutex<VecDeque<(Instant, Arc<State>)>>,
     /// One past state is built at a time: each can be large.
     making: tokio::sync::Mutex<()>,
+    head: Arc<KnownHead>,
 }
 
 impl Reader {
@@ -54,6 +55,7 @@ impl Reader {
             answered: AtomicU64::new(0),
             past: Mutex::default(),
             making: tokio::sync::Mutex::default(),
+            head: Arc::default(),
         }
     }
 
@@ -115,7 +117,7 @@ impl Reader {
         // The present moves on between the looks; a moment that was asked for does not.
         Ok(match self.sequence_of(moment).await? {
             Some(target) => Source::Past(self.past(target).await?),
-            None => Source::Now(self.projection.clone()),
+            None => Source::Now(self.projection.clone(), self.head.clone()),
         })
     }
 
@@ -251,7 +253,7 @@ impl Reader {
 #[derive(Clone)]
 pub(crate) enum Source {
     /// The present one, which continues between two looks. Nothing is applied during a look, so be quick.
-    Now(Projection),
+    Now(Projection, Arc<KnownHead>),
     /// A past state.
     Past(Arc<State>),
 }
@@ -260,11 +262,29 @@ impl Source {
     /// Looks at it, on a thread that may wait.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         match self {
-            Self::Now(projection) => projection.read_long(look),
+            Self::Now(projection, _) => projection.read_long(look),
             Self::Past(state) => look(state),
         }
     }
+
+    /// The head of the order in this state, if it is known.
+    pub(crate) fn known_head(&self, state: &State) -> Option<OrderHead> {
+        let Self::Now(_, known) = self else { return None };
+        let (of, head) = *known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (of == state.sequence()).then_some(head)
+    }
+
+    /// Keeps the head of the order for others who look at the same state: to find it, all waiting jobs are looked at.
+    pub(crate) fn keep_head(&self, state: &State, head: OrderHead) {
+        if let Self::Now(_, known) = self {
+            *known.0.lock().unwrap_or_else(PoisonError::into_inner) = (state.sequence(), head);
+        }
+    }
 }
+
+/// The head of the order in the state after a record.
+#[derive(Debug, Default)]
+pub(crate) struct KnownHead(Mutex<(Sequence, OrderHead)>);
 
 /// The state with the records up to a target, computed on a blocking thread.
 async fn fold(mut state: State, records: Vec<Record>, target: Sequence) -> Result<State, ApiError> {

@@ -18,6 +18,7 @@ use muster_schemas::{
     cluster::NodeCondition,
     copies::CopyReport,
     event::{Event, NodePart, Record, ShrinkReason},
+    filter::JobWarning,
     job::{JobState, Outcome, WaitReason},
     public::Names,
     resources::{IndexSet, Placement},
@@ -43,6 +44,8 @@ pub(crate) struct Private {
     reason: Option<String>,
     /// Why its files were not copied.
     failure: Option<String>,
+    /// The message and the warnings of its filters and of its staging program, if that was called.
+    said: Option<(Option<String>, Vec<JobWarning>)>,
 }
 
 impl Private {
@@ -51,7 +54,9 @@ impl Private {
         let Some(job) = state.job(id).or_else(|| state.job(id.whole())) else { return Self::default() };
         let reason = state.gate_reason(job).filter(|reason| matches!(reason, WaitReason::StagingFailed(_)));
         let failure = job.copies.as_ref().and_then(|copies| copies.last.as_ref()?.failure.clone());
-        Self { reason: reason.map(|reason| reason.to_string()), failure }
+        let filtering = job.filters.as_ref().filter(|_| filtering::is_staged(job));
+        let said = filtering.map(|filtering| (filtering.message.clone(), filtering.warnings.clone()));
+        Self { reason: reason.map(|reason| reason.to_string()), failure, said }
     }
 
     /// Puts the texts in place of the facts that everybody may see.
@@ -66,6 +71,9 @@ impl Private {
             && last.failure.is_some()
         {
             last.failure = Some(text);
+        }
+        if let (Some(said), Some(filtering)) = (self.said, &mut view.filtering) {
+            (filtering.message, filtering.warnings) = said;
         }
     }
 }

@@ -188,9 +188,16 @@ impl State {
     fn verdict(&mut self, call: &CallId, report: &FilterReport, at: (Sequence, Timestamp)) {
         self.note_program(call, report);
         self.staged(call, report, at.1);
-        self.change_filters(call.job, |filters| {
+        self.change_job(call.job, |job| {
+            let chain = job.filters.as_ref().and_then(|filters| filters.chain.as_deref());
+            let message = chain.and_then(|chain| chain::message(job, &chain.spec, call.position, report));
+            let filters = job.filters.get_or_insert_default();
             let Some(mut chain) = filters.chain.take() else { return };
             if chain.call.as_ref().is_some_and(|outstanding| outstanding.id == *call) {
+                if call.kind.is_staging() {
+                    report.warnings.iter().for_each(|warning| warn(filters, warning));
+                    filters.message = message.or(filters.message.take());
+                }
                 take_answer(filters, &mut chain, call, report, at);
             }
             filters.chain = Some(chain);

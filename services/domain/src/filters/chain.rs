@@ -1,10 +1,13 @@
 //! Rules for all chains of filters: the meaning of answers, rollback, and the consequences.
 
-use crate::filters::{Chain, JobFilters, Passed};
+use crate::{
+    filters::{Chain, JobFilters, Passed},
+    jobs::Job,
+};
 use muster_schemas::{
     JobId,
     event::Event,
-    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, JobWarning},
+    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, FilterReport, JobWarning},
 };
 use std::sync::Arc;
 
@@ -22,6 +25,17 @@ pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallI
 /// filters (SL-S-21); components are also staged one by one.
 pub(crate) fn component(chain: &ChainSpec, position: u32) -> Option<u32> {
     chain.filters.get(position as usize)?.component
+}
+
+/// The message that a filter wants shown on the job.
+pub(crate) fn message(job: &Job, chain: &ChainSpec, position: u32, report: &FilterReport) -> Option<String> {
+    report.message.as_ref().map(|text| format!("{}{text}", whose(job, chain, position)))
+}
+
+/// The prefix of everything that a filter says about one of several components: `1: ` (SL-S-12).
+pub(crate) fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
+    let of_several = component(chain, position).filter(|_| job.components.len() > 1);
+    of_several.map(|component| format!("{component}: ")).unwrap_or_default()
 }
 
 /// Whether a filter can be asked to undo its work (HPC-F-56).

@@ -316,7 +316,9 @@ fn a_range_of_tasks_ends_past_those_that_are_over() {
         ending: JobEnding::default(),
     };
     cluster.refused(&user("bob"), end(2, 5), RefusalCode::PermissionDenied, "");
-    let (_, reply) = cluster.run(&user("ada"), end(2, 5)).unwrap();
+    let (events, reply) = cluster.run(&user("ada"), end(2, 5)).unwrap();
+    let ended = |event: &Event| matches!(event, Event::TasksFinished { .. });
+    assert_eq!(events.iter().filter(|event| ended(event)).count(), 1, "one event for all of them: {events:?}");
     let tasks = [3, 4, 5].map(|index| JobId::task(whole.number, index));
     assert!(matches!(&reply, Reply::Jobs(done) if **done == tasks), "{reply:?}");
     cluster.end(run, "node1", ExitStatus::Signal(15));
@@ -324,6 +326,17 @@ fn a_range_of_tasks_ends_past_those_that_are_over() {
     cluster.refused(&user("ada"), end(2, 5), RefusalCode::Conflict, "is over");
     cluster.ok(&user("ada"), end(8, 20));
     cluster.refused(&user("ada"), end(15, 20), RefusalCode::NotFound, "has no task 15");
+    // Some are held, and changed; none of them runs.
+    let tasks = |first, last| JobSelection::Tasks { job: whole, indices: IndexSet::from_range(first, last) };
+    cluster.refused(&user("ada"), Command::Signal { jobs: tasks(0, 1), signal: 10 }, RefusalCode::Conflict, "");
+    let holds = Holds { user: true, ..Holds::default() };
+    let held = cluster.ok(&user("ada"), Command::Hold { jobs: tasks(0, 5), holds, reason: String::new() });
+    assert_eq!(held.iter().filter(|event| matches!(event, Event::JobHeld { .. })).count(), 2, "{held:?}");
+    let change = |change| Command::Modify { jobs: tasks(6, 7), change };
+    let of_all = JobChange { max_running: Some(1), ..JobChange::default() };
+    cluster.refused(&user("ada"), change(of_all), RefusalCode::Conflict, "belong to all tasks");
+    let changed = cluster.ok(&user("ada"), change(JobChange { priority: Some(3), ..JobChange::default() }));
+    assert_eq!(changed.len(), 2, "{changed:?}");
     let single = cluster.submit("ada", job(1, 1));
     let of_single = JobSelection::Tasks { job: single, indices: IndexSet::from_range(0, 1) };
     let command = Command::EndJobs { jobs: of_single, ending: JobEnding::default() };

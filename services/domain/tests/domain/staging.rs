@@ -163,7 +163,12 @@ fn a_failure_holds_the_job_until_it_is_released() {
     let events = cluster.answer(id, saying("disk full", code(3)));
     let why = "disk full; the staging program for component 1: exit code 3";
     assert_eq!(cluster.reason(id), Some(WaitReason::StagingFailed(why.into())));
-    assert!(events.contains(&Event::JobMessage { job: id, text: "1: disk full".into() }), "{events:?}");
+    assert!(
+        !events.iter().any(|event| matches!(event, Event::JobMessage { .. })),
+        "only its owner reads it: {events:?}"
+    );
+    let message = |cluster: &Cluster| cluster.state.job(id)?.filters.as_ref()?.message.clone();
+    assert_eq!(message(&cluster).as_deref(), Some("1: disk full"));
     assert_eq!(cluster.state.job(id).map(|job| job.holds()), Some(SYSTEM));
     assert_eq!(cluster.seed(id), None);
     cluster.assert_replays();

@@ -26,7 +26,7 @@ use utoipa::IntoParams;
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): Json<SubmitRequest>) -> Answered {
-    let asked = asked.in_group_of(&request.jobs).await;
+    let asked = asked.in_group_of(&request.jobs).await?;
     app.jobs_command(asked, Command::Submit { jobs: request.jobs }).await
 }
 

@@ -37,7 +37,7 @@ const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): Json<DescribedJobRequest>) -> Answered {
     let DescribedJobRequest { spec, intake } = request;
-    let asked = asked.in_group_of(std::slice::from_ref(&spec)).await;
+    let asked = asked.in_group_of(std::slice::from_ref(&spec)).await?;
     app.jobs_command(asked, Command::SubmitDocument { spec: Box::new(spec), intake: Box::new(intake) }).await
 }
 

@@ -33,7 +33,7 @@ use muster_schemas::{
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 use utoipa::{IntoParams, ToSchema};
 
 /// Jobs in a page if the caller does not say how many.
@@ -145,13 +145,13 @@ impl JobsParams {
         Ok(moment.unwrap_or_default())
     }
 
-    /// Whether only few jobs are named. Their list is made at once: it does not wait behind long ones.
+    /// Whether the named jobs are few. Their list is made at once: it does not wait behind long ones.
     fn is_short(&self, source: &Source) -> bool {
         let tasks = |state: &ClusterState, id: &JobId| {
             state.job(id.whole()).and_then(|job| job.array.as_ref()).map_or(1, |array| array.tasks)
         };
         let all = |state: &ClusterState| self.id.iter().fold(0_u64, |sum, id| sum.saturating_add(tasks(state, id)));
-        (1..=PIECE_IDS).contains(&self.id.len()) && source.read(all) <= PIECE_VIEWS as u64
+        source.read(all) <= PIECE_VIEWS as u64
     }
 
     /// The same for jobs that are requested by their ids.
@@ -166,9 +166,10 @@ impl JobsParams {
         for ids in self.id.chunks(PIECE_IDS) {
             source.read(|state| {
                 moment.get_or_insert((state.sequence(), state.time()));
-                let of = JobViews::new(state, head);
+                let of = JobViews::new(state, source.known_head(state).unwrap_or(head));
                 views.extend(ids.iter().flat_map(|id| named(state, &of, *id)));
                 head = of.into_head();
+                source.keep_head(state, head);
             });
         }
         views.sort_by_key(|view| view.id);
@@ -289,14 +290,36 @@ pub(crate) async fn list_jobs(
         return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
     }
     let source = app.reader.source(moment).await?;
-    let json = match params.is_short(&source) {
-        true => Packed::of(page(&params, &source, limit as usize)?, reads_gzip),
-        false => {
+    let params = Arc::new(params);
+    let json = match short(&app.short_lists, &params, &source, limit as usize).await? {
+        Some(list) => Packed::of(list, reads_gzip),
+        None => {
             let make = move || page(&params, &source, limit as usize);
             app.listings.get(&admission, &uri, reads_gzip, make).await?
         }
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
+}
+
+/// The list of few named jobs, made at once on a thread that may wait. `None` if it is not such a list.
+async fn short(
+    turns: &Arc<Semaphore>,
+    params: &Arc<JobsParams>,
+    source: &Source,
+    limit: usize,
+) -> Result<Option<Bytes>, ApiError> {
+    if !(1..=PIECE_IDS).contains(&params.id.len()) {
+        return Ok(None);
+    }
+    let stopping = || ApiError::unavailable("the gateway is stopping");
+    let turn = turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+    let (params, source) = (params.clone(), source.clone());
+    let make = move || {
+        // Kept until the list is made, even if nobody waits for it any more.
+        let _turn = turn;
+        params.is_short(&source).then(|| page(&params, &source, limit)).transpose()
+    };
+    tokio::task::spawn_blocking(make).await.map_err(|_| stopping())?
 }
 
 /// A [`JobsPage`] as JSON.
@@ -526,6 +549,7 @@ fn redact(spec: &mut JobSpec) {
     spec.notifications.clear();
     spec.attributes.clear();
     spec.copies = FileCopies::default();
+    spec.staging.iter_mut().for_each(|staging| staging.directives.clear());
 }
 
 /// List the events of a job

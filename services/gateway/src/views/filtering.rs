@@ -24,8 +24,8 @@ pub(super) fn filtering_view(state: &State, job: &Job) -> Option<Box<FilteringVi
         hold_until: filtering.hold.map(|(until, _)| until),
         hold_by: filtering.hold.map(|(_, by)| by),
         is_backfill: filtering.is_backfill,
-        message: filtering.message.clone(),
-        warnings: filtering.warnings.clone(),
+        message: filtering.message.clone().filter(|_| !is_staged(job)),
+        warnings: if is_staged(job) { Vec::new() } else { filtering.warnings.clone() },
         chain: filtering.chain.as_deref().map(chain_view),
         refusal: filtering.refusal.as_ref().map(|refusal| RefusalView {
             at: refusal.at,
@@ -35,6 +35,11 @@ pub(super) fn filtering_view(state: &State, job: &Job) -> Option<Box<FilteringVi
         }),
         kept_nodes: kept.map(|(_, placement)| node_names(state, placement)).unwrap_or_default(),
     }))
+}
+
+/// Whether a staging program was called, whose messages and warnings name files of the owner.
+pub(super) fn is_staged(job: &Job) -> bool {
+    job.staging.as_ref().is_some_and(|staging| staging.has_begun)
 }
 
 fn entry(filtering: &JobFilters) -> EntryWord {

@@ -9,10 +9,12 @@ use muster_bus::{Bus as _, NatsBus, NatsConfig, testing::NatsServer};
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
-    command::{Command, JobFilter, JobSelection, RefusalCode},
+    cluster::ClusterConfig,
+    command::{CallOutcome, CallReport, Command, JobFilter, JobSelection, RefusalCode},
     copies::{CopyReport, FileCopies, FileCopy},
     event::{Actor, Event},
-    job::{ExitStatus, JobSpec, JobState},
+    filter::{CallId, FilterAction, FilterExit, FilterKind, FilterReport, JobWarning, StagingSettings},
+    job::{ComponentStaging, ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     steps::{StepGroup, StepProgram, StepSpec},
     views::{
@@ -23,7 +25,8 @@ use muster_schemas::{
 use std::{
     io::{Read as _, Write as _},
     os::unix::net::UnixStream,
-    time::{Duration, Instant},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    time::Duration,
 };
 use system::{System, TOKEN, array, cluster, ids, job, refusal};
 use tokio::sync::oneshot;
@@ -677,9 +680,13 @@ fn a_step_that_was_busy_before_a_restart_is_launched_when_it_is_asked_for_again(
 #[test]
 fn others_do_not_see_which_files_could_not_be_copied() {
     let system = System::start();
+    let staging = StagingSettings { copy_failures_before_hold: 1, ..StagingSettings::default() };
+    let config = ClusterConfig { staging, ..cluster() };
+    system.client().configure(CommandId::new_now(), &config.into(), false).unwrap();
     system.hello("node1");
     let file = FileCopy { local: "in".into(), host: "fs".into(), remote: "/home/secret/in".into() };
-    let spec = JobSpec { copies: FileCopies { before: vec![file], after: Vec::new() }, ..job("copied") };
+    let staging = vec![ComponentStaging { directives: vec!["#DW secret".into()], ..ComponentStaging::default() }];
+    let spec = JobSpec { copies: FileCopies { before: vec![file], after: Vec::new() }, staging, ..job("copied") };
     let id = system.client().submit(CommandId::new_now(), &[spec]).unwrap().jobs[0];
     system.allocate(id, 0);
     let events = system.client().job_events(id, Moment::Now).unwrap();
@@ -693,7 +700,9 @@ fn others_do_not_see_which_files_could_not_be_copied() {
     let seen = |view: JobView| view.copies.unwrap().last.unwrap().failure;
     assert_eq!(seen(ours.job(id, Moment::Now).unwrap().job), failure);
     let told = serde_json::to_string(&ours.job_events(id, Moment::Now).unwrap()).unwrap();
+    assert!(told.contains("its files could not be copied 1 times: scp: /home/secret/in"), "the hold: {told}");
     assert!(told.contains("could not be copied to node node1") && told.contains("scp: /home/secret/in"), "{told}");
+    assert_eq!(ours.job(id, Moment::Now).unwrap().spec.staging[0].directives, ["#DW secret"]);
     let mut nobody = system.nobody(Some(TOKEN));
     let detail = nobody.job(id, Moment::Now).unwrap();
     let page = nobody.jobs(&JobQuery::default()).unwrap();
@@ -710,6 +719,44 @@ fn others_do_not_see_which_files_could_not_be_copied() {
     }
 }
 
+/// SL-B-08: others do not see what a staging program says, which can name files: only the owner and operators do.
+#[test]
+fn others_do_not_see_what_a_staging_program_says() {
+    let system = System::start();
+    let staging = StagingSettings { program: Some("/opt/stage".into()), ..StagingSettings::default() };
+    let config = ClusterConfig { staging, ..cluster() };
+    system.client().configure(CommandId::new_now(), &config.into(), false).unwrap();
+    let staging = vec![ComponentStaging { directives: vec!["#DW secret".into()], ..ComponentStaging::default() }];
+    let id = system.client().submit(CommandId::new_now(), &[JobSpec { staging, ..job("staged") }]).unwrap().jobs[0];
+    let mut ours = system.client();
+    let chain = (0..1_000).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        ours.job(id, Moment::Now).unwrap().job.filtering?.chain
+    });
+    let chain = chain.expect("it is staged in").number;
+    let call = CallId { job: id, kind: FilterKind::StageIn, chain, position: 0, action: FilterAction::Filter };
+    let runner = Actor::Runner("r1".into());
+    system.command(runner.clone(), Command::ClaimCalls { calls: vec![(call, 1)] });
+    let warnings = vec![JobWarning { code: "Odd".into(), text: "/home/secret/odd".into() }];
+    let message = Some("no /home/secret/in".to_owned());
+    let report = FilterReport { exit: FilterExit::Code(3), message, warnings, ..FilterReport::runner_lost() };
+    let reports = vec![CallReport { call, attempt: 1, outcome: CallOutcome::Called(Box::new(report)) }];
+    system.command(runner, Command::ReportCalls { reports, has_others: false });
+    let filtering = ours.job(id, Moment::Now).unwrap().job.filtering.unwrap();
+    assert_eq!(filtering.message.as_deref(), Some("no /home/secret/in"));
+    assert_eq!(filtering.warnings[0].text, "/home/secret/odd");
+    let told = serde_json::to_string(&ours.job_events(id, Moment::Now).unwrap()).unwrap();
+    assert!(told.contains("staging in failed: no /home/secret/in"), "{told}");
+    let mut nobody = system.nobody(Some(TOKEN));
+    for json in [
+        serde_json::to_string(&nobody.job(id, Moment::Now).unwrap()).unwrap(),
+        serde_json::to_string(&nobody.jobs(&JobQuery::default()).unwrap()).unwrap(),
+        serde_json::to_string(&nobody.job_events(id, Moment::Now).unwrap()).unwrap(),
+    ] {
+        assert!(!json.contains("secret"), "{json}");
+    }
+}
+
 /// A job that is named is shown at once, while the thread that makes long lists rests after one. With many processors another
 /// thread would show it anyway.
 #[test]
@@ -721,10 +768,25 @@ fn a_job_is_shown_while_lists_rest() {
     for _ in 0..4 {
         last = client.submit(CommandId::new_now(), &many).unwrap().jobs[999];
     }
-    let began = Instant::now();
-    assert_eq!(client.all_jobs(None, None, false).unwrap().jobs.len(), 4_000);
-    let list = began.elapsed();
-    let began = Instant::now();
-    assert_eq!(client.jobs(&JobQuery { ids: vec![last], ..JobQuery::default() }).unwrap().jobs.len(), 1);
-    assert!(began.elapsed() < list, "{:?} after a list of {list:?}", began.elapsed());
+    let (lists, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (mut other, lists, is_over) = (system.client(), &lists, &is_over);
+        scope.spawn(move || {
+            while !is_over.load(Ordering::SeqCst) {
+                let made = other.all_jobs(None, None, false).map(|page| page.jobs.len());
+                lists.fetch_add(1, Ordering::SeqCst);
+                assert_eq!(made.unwrap(), 4_000);
+            }
+        });
+        while lists.load(Ordering::SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let before = lists.load(Ordering::SeqCst);
+        let named = JobQuery { ids: vec![last], ..JobQuery::default() };
+        let shown: Vec<usize> = (0..5).map(|_| client.jobs(&named).map_or(0, |page| page.jobs.len())).collect();
+        let meanwhile = lists.load(Ordering::SeqCst) - before;
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(shown, [1; 5]);
+        assert!(meanwhile < 3, "{meanwhile} long lists were made before");
+    });
 }

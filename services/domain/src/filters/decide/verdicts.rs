@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, HoldBy, Validated},
-    filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
+    filter::{CallId, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
     job::{JobSpec, Outcome},
 };
 use std::{
@@ -72,10 +72,12 @@ pub(crate) fn called(
         FilterKind::Activation => answer.activation_warning(attempt),
         FilterKind::Submission | FilterKind::StageIn | FilterKind::StageOut => None,
     };
-    events.extend(warned(job.id, report.warnings.clone().into_iter().chain(warning).collect()));
-    let whose = whose(job, &chain.spec, call.position);
-    events
-        .extend(report.message.as_ref().map(|text| Event::JobMessage { job: job.id, text: format!("{whose}{text}") }));
+    // A staging program names files of the owner: its verdict is the only record of its message and warnings.
+    if !chain.spec.kind.is_staging() {
+        events.extend(warned(job.id, report.warnings.clone().into_iter().chain(warning).collect()));
+        let message = chain::message(job, &chain.spec, call.position, &report);
+        events.extend(message.map(|text| Event::JobMessage { job: job.id, text }));
+    }
     let last = answer.is_rolled_back(chain.spec.kind).then_some(call.position);
     if let Some(outcome) = &filters.ends_after_verdict {
         events.extend(ended(job, chain, last, outcome.clone()));
@@ -102,12 +104,6 @@ fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
     Event::FilterLateResult { call, attempt, runner, exit }
 }
 
-/// The prefix of everything that a filter says about one of several components: `1: ` (SL-S-12).
-fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
-    let of_several = chain::component(chain, position).filter(|_| job.components.len() > 1);
-    of_several.map(|component| format!("{component}: ")).unwrap_or_default()
-}
-
 /// The job ends as requested while its filters judged it, whatever their answer (HPC-F-23, HPC-F-68).
 fn ended(job: &Job, chain: &Chain, last: Option<u32>, outcome: Outcome) -> Vec<Event> {
     let message = format!("the job was ended while it was judged: {}", outcome.word());
@@ -125,7 +121,7 @@ fn submission(
     answer: &Answer,
 ) -> Vec<Event> {
     if let Some(text) = answer.submission_failure() {
-        let text = format!("{}{text}", whose(job, &chain.spec, call.position));
+        let text = format!("{}{text}", chain::whose(job, &chain.spec, call.position));
         let last = answer.is_rolled_back(FilterKind::Submission).then_some(call.position);
         let failure = Failure { verdict: ChainVerdict::Fail, position: call.position, message: text.clone() };
         return chain::fail(job.id, chain, last, failure, vec![endings::given_up(job, Outcome::Refused(text))]);

@@ -12,7 +12,7 @@ use crate::{
             moves::{Moves, concerns},
             passing::{self, Wanderer},
             queues,
-            select::{Target, act_on},
+            select::{Target, act_on, set_apart},
             submit,
         },
     },
@@ -67,9 +67,12 @@ fn changed_task(
     index: u32,
     change: &JobChange,
 ) -> Result<Vec<JobChange>, Refusal> {
-    let task = moves.apart.take(array, index)?;
+    let task = set_apart(array, index)?;
     require_own(access.state, &task, change)?;
-    changed_waiting(access, moves, &task, change)
+    moves.apart.require_room(array)?;
+    let changes = changed_waiting(access, moves, &task, change)?;
+    moves.apart.count(array);
+    Ok(changes)
 }
 
 /// Refuses for a single task that has not started what belongs to all tasks of its array, and a queue that counts its

@@ -100,7 +100,7 @@ pub(crate) fn act_on<'a>(
             for task in indices.iter().map(|index| JobId::task(id.number, index)) {
                 match find(access.state, task).and_then(&mut act) {
                     Ok(follows) => {
-                        events.extend(follows);
+                        follows.into_iter().for_each(|event| push_joined(&mut events, event));
                         done.push(task);
                     }
                     Err(refusal) => drop(first_refusal.get_or_insert(refusal)),
@@ -121,6 +121,20 @@ pub(crate) fn act_on<'a>(
         }
     }
     Ok(Decision { events, reply: Reply::Jobs(done) })
+}
+
+/// Adds an event; tasks of an array that end in the same way one after the other end by one event.
+fn push_joined(events: &mut Vec<Event>, event: Event) {
+    if let Event::TasksFinished { job, indices, outcome } = &event
+        && let Some(Event::TasksFinished { job: array, indices: joined, outcome: known }) = events.last_mut()
+        && (job, outcome) == (array, known)
+    {
+        for index in indices.iter() {
+            joined.insert(index);
+        }
+        return;
+    }
+    events.push(event);
 }
 
 /// The jobs to match against the filter: those of one user if no others are possible.
@@ -212,21 +226,34 @@ impl Apart {
     /// by themselves.
     pub(crate) fn take(&mut self, array: &Job, index: u32) -> Result<Job, Refusal> {
         let task = set_apart(array, index)?;
-        let taken = self.0.entry(array.id.number).or_default();
+        self.require_room(array)?;
+        self.count(array);
+        Ok(task)
+    }
+
+    /// # Errors
+    /// Too many tasks of the array wait by themselves.
+    pub(crate) fn require_room(&self, array: &Job) -> Result<(), Refusal> {
+        let taken = self.0.get(&array.id.number).copied().unwrap_or_default();
         let before = array.array.as_ref().map_or(0, |array| array.unfinished.saturating_sub(array.running));
-        if before.saturating_add(*taken) >= MAX_APART {
+        if before.saturating_add(taken) >= MAX_APART {
             let message = format!(
                 "{MAX_APART} tasks of array {} that have not started wait by themselves: change the whole array",
                 array.id
             );
             return Err(refuse(RefusalCode::LimitReached, message));
         }
-        *taken += 1;
-        Ok(task)
+        Ok(())
+    }
+
+    /// Counts one more task that waits by itself.
+    pub(crate) fn count(&mut self, array: &Job) {
+        *self.0.entry(array.id.number).or_default() += 1;
     }
 }
 
-fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
+/// As [`Apart::take`], without counting the task.
+pub(crate) fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
     let depends = array
         .components
         .iter()
