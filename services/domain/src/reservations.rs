@@ -6,5 +6,5 @@ pub(crate) mod queries;
 mod state;
 pub(crate) mod validate;
 
-pub use state::Reservation;
 pub(crate) use state::taken;
+pub use state::{Reservation, clash};

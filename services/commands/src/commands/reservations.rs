@@ -110,11 +110,16 @@ fn table(reservations: &[ReservationView]) -> Table {
             _ if spec.stays_ahead_seconds > 0 => ("ahead", nodes.len()),
             _ => ("planned", nodes.len()),
         };
+        let (start, end) = match spec.stays_ahead_seconds {
+            0 => (show::local_time_column(spec.start, &zone), show::local_time_column(spec.end, &zone)),
+            // It begins that far from now at any time, and has no end.
+            seconds => (format!("in {seconds} s"), String::new()),
+        };
         table.push([
             (&spec.name).into(),
             state.into(),
-            show::local_time_column(spec.start, &zone).into(),
-            show::local_time_column(spec.end, &zone).into(),
+            start.into(),
+            end.into(),
             count.to_string().into(),
             compress_hosts(nodes).into(),
             spec.users.join(",").into(),

@@ -6,7 +6,7 @@ use super::{
 };
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
-    CommandId,
+    CommandId, Timestamp,
     plan::{ReservationSpec, ReservedNodes},
     views::ErrorCode,
 };
@@ -70,12 +70,15 @@ fn require_free(site: &mut Site, is_new: bool, spec: &ReservationSpec) -> Result
         ReservedNodes::Named(names) => (names.iter().cloned().collect(), names.len()),
         ReservedNodes::Count { count, .. } => (candidates(site, spec)?, *count as usize),
     };
+    // One that stays ahead begins that far from now, whatever it said first.
+    let ahead = Timestamp::now().plus_seconds(i64::try_from(spec.stays_ahead_seconds).unwrap_or(i64::MAX));
+    let start = if spec.stays_ahead_seconds > 0 { ahead } else { spec.start };
     let views = site.current(None, None, false)?;
     let running = views.into_iter().filter(|view| view.nodes.iter().any(|node| names.contains(node))).collect();
     let is_in_the_way = |job: &&JobRecord| {
         // Jobs inside of it are not in its way.
         let is_inside = job.reservation.as_deref() == Some(&spec.name);
-        !is_inside && !job.state.is_finished() && job.end().is_none_or(|end| end > spec.start)
+        !is_inside && !job.state.is_finished() && job.end().is_none_or(|end| end > start)
     };
     let records = site.records(running, true)?;
     let busy: BTreeSet<&String> = records.iter().filter(is_in_the_way).flat_map(|job| &job.nodes).collect();
@@ -91,7 +94,8 @@ fn candidates(site: &mut Site, spec: &ReservationSpec) -> Result<BTreeSet<String
     let ReservedNodes::Count { filter, queue, .. } = &spec.nodes else { return Ok(BTreeSet::new()) };
     let page = site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?;
     let others = page.reservations.iter().filter(|other| {
-        let is_apart = other.spec.end <= spec.start || spec.end <= other.spec.start;
+        let ((start, end), (other_start, other_end)) = (taken(spec), taken(&other.spec));
+        let is_apart = other_end <= start || end <= other_start;
         !spec.overlaps && !is_apart && other.spec.name != spec.name
     });
     let reserved: BTreeSet<&String> = others.flat_map(|other| &other.nodes).collect();
@@ -105,6 +109,11 @@ fn candidates(site: &mut Site, spec: &ReservationSpec) -> Result<BTreeSet<String
             && !reserved.contains(&node.name)
     };
     Ok(nodes.iter().filter(can_be).map(|node| node.name.clone()).collect())
+}
+
+/// The time in which others do not get the nodes of a reservation: for one that stays ahead it has no end.
+fn taken(spec: &ReservationSpec) -> (Timestamp, Timestamp) {
+    (spec.start, if spec.stays_ahead_seconds > 0 { Timestamp::MAX } else { spec.end })
 }
 
 fn with_known<T>(

@@ -3,7 +3,7 @@
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
     nodes, requests,
-    reservations::{self, Reservation, taken},
+    reservations::{self, Reservation, clash, taken},
     state::State,
     validate,
 };
@@ -20,6 +20,10 @@ const MAX_RESERVATIONS: usize = 10_000;
 
 /// The greatest number of closures of one node.
 const MAX_CLOSURES: usize = 1_000;
+
+/// How many times of a reservation that repeats are tried at most. It meets each other one once, and leaves out six days of
+/// seven at most.
+const MAX_TRIED_TIMES: usize = 8 * MAX_RESERVATIONS;
 
 pub(crate) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("make reservations")?;
@@ -47,7 +51,7 @@ pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Ti
     }
     require_possible(access, &spec, now)?;
     let keeps_nodes = known.spec.nodes == spec.nodes && matches!(spec.nodes, ReservedNodes::Count { .. });
-    let is_free = known.nodes.iter().all(|node| overlapping(access.state, &spec, *node).is_none());
+    let is_free = known.nodes.iter().all(|node| access.state.reservation_in_the_way(&spec, *node).is_none());
     let nodes: Vec<NodeId> = known.nodes.iter().copied().filter(|_| keeps_nodes && is_free).collect();
     let name = spec.name.clone();
     let mut events = vec![Event::ReservationSet { reservation: Arc::new(spec) }];
@@ -74,28 +78,16 @@ fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> 
 /// Whether no other reservation has any of the nodes during this one, if that matters.
 fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item = NodeId>) -> Result<(), Refusal> {
     for node in nodes {
-        if let Some(other) = overlapping(state, spec, node) {
+        if let Some(other) = state.reservation_in_the_way(spec, node) {
             let (node, name) = (state.node_name(node), &other.spec.name);
-            return Err(conflict(format!(
-                "node {node} belongs to reservation `{name}` from {} to {}",
-                other.spec.start, other.spec.end
-            )));
+            let when = match other.spec.stays_ahead_seconds {
+                0 => format!("from {} to {}", other.spec.start, other.spec.end),
+                seconds => format!("which stays {seconds} s ahead and has no end"),
+            };
+            return Err(conflict(format!("node {node} belongs to reservation `{name}` {when}")));
         }
     }
     Ok(())
-}
-
-/// Another reservation of the node in the way of this one, which may not overlap it. One that was laid over others is in the
-/// way of new ones only.
-fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
-    if spec.overlaps {
-        return None;
-    }
-    let is_known = state.reservation(&spec.name).is_some();
-    let is_meant = |other: &&Reservation| other.spec.name != spec.name && !(is_known && other.spec.overlaps);
-    let others = state.reservations_of(node).filter(is_meant);
-    let (start, end) = taken(spec);
-    others.into_iter().find(|other| other.overlaps(start, end))
 }
 
 /// Whether the cluster as configured has this many suitable nodes.
@@ -158,12 +150,9 @@ pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<Nod
             && chosen.len() == count as usize
             && keeps_others
             && chosen != reservation.nodes
-            && added.all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
-            && placed.iter().all(|(other, nodes)| {
-                let ((start, end), (other_start, other_end)) = (taken(spec), taken(other));
-                let is_apart = other_end <= start || end <= other_start;
-                spec.overlaps || is_apart || nodes.is_disjoint(&chosen)
-            });
+            && added
+                .all(|node| is_candidate(state, spec, *node) && state.reservation_in_the_way(spec, *node).is_none())
+            && placed.iter().all(|(other, nodes)| !clash(spec, other) || nodes.is_disjoint(&chosen));
         if is_right {
             placed.push((spec, chosen));
             events.push(Event::ReservationPlaced { name, nodes });
@@ -246,7 +235,10 @@ fn next_time(state: &State, reservation: &Reservation, moved: &[Moved<'_>], now:
     // After an absence of the ledger those that are over already are left out.
     let missed = now.micros_since(next.end);
     later(&mut next, times_until(missed));
-    while next.end < Timestamp::MAX {
+    for _ in 0..MAX_TRIED_TIMES {
+        if next.end >= Timestamp::MAX {
+            break;
+        }
         if is_left_out(&reservation.spec, &next) {
             later(&mut next, 1);
             continue;
@@ -295,6 +287,6 @@ fn taken_until(
         other.start < time.end && time.start < other.end && !other.nodes.is_disjoint(&reservation.nodes)
     };
     let among_moved = moved.iter().find(clashes).map(|other| other.end);
-    let others = || reservation.nodes.iter().find_map(|node| overlapping(state, time, *node));
-    among_moved.or_else(|| others().map(|other| other.spec.end))
+    let others = || reservation.nodes.iter().find_map(|node| state.reservation_in_the_way(time, *node));
+    among_moved.or_else(|| others().map(|other| taken(&other.spec).1))
 }

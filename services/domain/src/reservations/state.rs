@@ -44,12 +44,6 @@ impl Reservation {
         self.spec.stays_ahead_seconds > 0
     }
 
-    /// Whether it overlaps a period.
-    pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
-        let (own_start, own_end) = taken(&self.spec);
-        own_start < end && start < own_end
-    }
-
     /// Whether a job of this user and account may run in it.
     pub fn admits(&self, user: &str, account: Option<&str>) -> bool {
         let spec = &self.spec;
@@ -98,4 +92,15 @@ impl Reservation {
 /// The time in which a reservation has its nodes for itself: for one that stays ahead it has no end.
 pub(crate) fn taken(spec: &ReservationSpec) -> (Timestamp, Timestamp) {
     (spec.start, if spec.stays_ahead_seconds > 0 { Timestamp::MAX } else { spec.end })
+}
+
+/// Whether a reservation cannot have a node of another one, as the other one stands: they overlap in time, and this one was
+/// not told to. One that stays ahead has its nodes at each time of one that repeats, however far apart they are now.
+pub fn clash(spec: &ReservationSpec, other: &ReservationSpec) -> bool {
+    let ((start, end), (other_start, other_end)) = (taken(spec), taken(other));
+    let is_endless = |one: &ReservationSpec, two: &ReservationSpec| {
+        one.stays_ahead_seconds > 0 && two.repeats_after_seconds > 0 && !other.overlaps
+    };
+    let is_in_time = other_start < end && start < other_end;
+    !spec.overlaps && (is_in_time || is_endless(spec, other) || is_endless(other, spec))
 }

@@ -18,8 +18,8 @@ const MAX_HOLDERS: usize = 10_000;
 /// The length of a day, in seconds.
 const DAY_SECONDS: u64 = 86_400;
 
-/// The days after the day of a beginning, as bits.
-const LATER_DAYS: u8 = 0b111_1110;
+/// The days of a week from the day of a beginning on, as bits.
+const WEEK: u8 = 0b111_1111;
 
 /// A reservation, as far as it can be checked without the state.
 pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
@@ -42,8 +42,9 @@ pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
         return invalid("reservation.stays_ahead_seconds: it never begins, so it cannot begin again".to_owned());
     }
     let is_daily = spec.repeats_after_seconds == DAY_SECONDS;
-    if spec.skipped_days != 0 && (!is_daily || spec.skipped_days & !LATER_DAYS != 0) {
-        return invalid("reservation.skipped_days: bits 1 to 6, of a reservation that repeats each day".to_owned());
+    if spec.skipped_days != 0 && (!is_daily || spec.skipped_days >= WEEK) {
+        let message = "reservation.skipped_days: bits 0 to 6 but not all, of a reservation that repeats each day";
+        return invalid(message.to_owned());
     }
     if spec.replaces != Replaced::None && matches!(spec.nodes, ReservedNodes::Named(_)) {
         return invalid("reservation.replaces: nodes that are named are not replaced".to_owned());

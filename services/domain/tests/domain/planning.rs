@@ -373,6 +373,108 @@ fn a_reservation_that_stays_ahead_never_begins() {
     cluster.assert_replays();
 }
 
+/// SL-C-38: a reservation that stays ahead has no node of one that repeats, at whatever time: it would be in its way for ever.
+#[test]
+fn a_reservation_that_stays_ahead_shares_no_node_with_one_that_repeats() {
+    let mut cluster = Cluster::new();
+    let repeats = |cluster: &Cluster, name: &str, node: &str| ReservationSpec {
+        repeats_after_seconds: 86_400,
+        ..reservation(cluster, name, named(&[node]), 10, 60)
+    };
+    let ahead = |cluster: &Cluster, name: &str, nodes| ReservationSpec {
+        stays_ahead_seconds: 600,
+        ..reservation(cluster, name, nodes, 600, 60)
+    };
+    let (daily, short) = (repeats(&cluster, "daily", "node1"), ahead(&cluster, "short", named(&["node1"])));
+    cluster.ok(&user("oper"), reserve(daily.clone()));
+    cluster.refused(&user("oper"), reserve(short.clone()), RefusalCode::Conflict, "belongs to reservation `daily`");
+    cluster.ok(&user("oper"), reserve(ahead(&cluster, "other", named(&["node2"]))));
+    let late = repeats(&cluster, "late", "node2");
+    cluster.refused(&user("oper"), reserve(late), RefusalCode::Conflict, "`other` which stays 600 s ahead");
+    let once = reservation(&cluster, "once", named(&["node2"]), 10, 60);
+    cluster.ok(&user("oper"), reserve(once));
+    // The planner cannot bring them together either.
+    cluster.ok(&user("oper"), reserve(ahead(&cluster, "any", count(1))));
+    let reservations = vec![("any".to_owned(), vec![cluster.node_id("node1")])];
+    assert_eq!(propose(&mut cluster, ProposedPlan { reservations, ..ProposedPlan::default() }), []);
+    // It may be told to overlap.
+    let short = ReservationSpec { overlaps: true, ..short };
+    cluster.ok(&user("oper"), reserve(short.clone()));
+    for seconds in [10, 60] {
+        cluster.pass(seconds);
+        cluster.ok(&Actor::Ledger, Command::Tick);
+    }
+    let next = cluster.state.reservation("daily").expect("it goes on").spec.clone();
+    assert_eq!(next.start, daily.start.plus_seconds(86_400));
+    let apart = ReservationSpec { overlaps: false, ..short };
+    let change = Command::ChangeReservation { reservation: Box::new(apart.clone()) };
+    cluster.refused(&user("oper"), change, RefusalCode::Conflict, "belongs to reservation `daily`");
+    cluster.assert_replays();
+    // An old log may have both. Then the one that repeats is over; it does not look for a time until the end of time.
+    let frequent = ReservationSpec { repeats_after_seconds: 60, ..(*next).clone() };
+    let apart = ReservationSpec { start: next.end, end: next.end.plus_seconds(60), ..apart };
+    for spec in [frequent, apart] {
+        cluster.append(&Actor::Ledger, vec![Event::ReservationSet { reservation: Arc::new(spec) }]);
+    }
+    cluster.now = next.start;
+    cluster.tick();
+    cluster.pass(60);
+    assert!(cluster.tick().contains(&Event::ReservationRemoved { name: "daily".into() }));
+}
+
+/// SL-C-38: jobs that end before a reservation begins are no reason to replace its nodes.
+#[test]
+fn jobs_that_end_before_a_reservation_do_not_use_its_nodes() {
+    let mut cluster = Cluster::new();
+    let spec = reservation(&cluster, "course", count(2), 1_000, 1_000);
+    cluster.ok(&user("oper"), reserve(ReservationSpec { replaces: Replaced::Used, ..spec }));
+    let nodes = ["node1", "node2"].map(|name| cluster.node_id(name));
+    let reservations = vec![("course".to_owned(), nodes.to_vec())];
+    propose(&mut cluster, ProposedPlan { reservations, ..ProposedPlan::default() });
+    let lasting = |seconds: u64| {
+        let mut spec = job(1, 1);
+        spec.components[0].alternatives[0].walltime_seconds = Some(seconds);
+        spec
+    };
+    let short = cluster.submit("bob", lasting(1_000));
+    cluster.start(short, &["node1"], 1);
+    assert!(!cluster.state.replaces_nodes(), "it is over by then");
+    let stays = cluster.submit("bob", job(1, 1));
+    cluster.start(stays, &["node3"], 1);
+    assert!(!cluster.state.replaces_nodes(), "it has another node");
+    cluster.pass(1_000);
+    cluster.ok(&Actor::Ledger, Command::Tick);
+    let reservation = cluster.state.reservation("course").expect("it is there");
+    assert!(reservation.begun);
+    assert_eq!(cluster.state.nodes_to_replace(reservation), [nodes[0]].into(), "it is still there");
+    cluster.assert_replays();
+}
+
+/// SL-C-38: a reservation may begin on a day that it leaves out from then on, but not leave out all days.
+#[test]
+fn a_reservation_does_not_come_back_to_a_first_day_that_it_leaves_out() {
+    const DAY: i64 = 86_400;
+    let mut cluster = Cluster::new();
+    let zero = cluster.now;
+    let spec = reservation(&cluster, "daily", named(&["node1"]), DAY, 60);
+    let spec = ReservationSpec { repeats_after_seconds: 86_400, ..spec };
+    let never = ReservationSpec { skipped_days: 0b111_1111, ..spec.clone() };
+    cluster.refused(&user("oper"), reserve(never), RefusalCode::Invalid, "but not all");
+    // It begins on a Saturday.
+    cluster.ok(&user("oper"), reserve(ReservationSpec { skipped_days: 0b000_0011, ..spec }));
+    let mut days = Vec::new();
+    for _ in 0..8 {
+        let start = cluster.state.reservation("daily").expect("it goes on").spec.start;
+        days.push(start.micros_since(zero) / 1_000_000 / DAY);
+        for seconds in [0, 60] {
+            cluster.now = start.plus_seconds(seconds);
+            cluster.ok(&Actor::Ledger, Command::Tick);
+        }
+    }
+    assert_eq!(days, [1, 3, 4, 5, 6, 7, 10, 11]);
+    cluster.assert_replays();
+}
+
 /// SL-C-38: a reservation that repeats each day leaves out days of the week.
 #[test]
 fn a_reservation_begins_again_on_some_days_of_the_week() {

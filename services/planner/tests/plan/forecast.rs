@@ -9,7 +9,7 @@ use muster_schemas::{
     event::Actor,
     filter::StagingSettings,
     job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec},
-    plan::{Replaced, ReservationSpec, ReservedNodes},
+    plan::{NodeClosure, Replaced, ReservationSpec, ReservedNodes},
     resources::{Alternative, Request, Sharing},
     views::Forecast,
 };
@@ -230,6 +230,48 @@ fn a_reservation_that_stays_ahead_leaves_its_nodes_to_short_jobs() {
     assert_eq!(world.settle(), []);
     world.command(&Actor::Ledger, Command::RemoveReservation { name: "course".into() }).expect("it is there");
     assert_eq!(world.settle(), [long]);
+}
+
+/// SL-C-38: a reservation that stays ahead has no end: others do not get its nodes, and its own are free from then on.
+#[test]
+fn nodes_are_chosen_by_the_time_of_reservations_that_stay_ahead() {
+    let mut world = World::new(nodes(4, 4));
+    let reserve = |world: &mut World, spec: ReservationSpec| {
+        world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(spec) }).expect("a good one");
+    };
+    let nodes_of = |world: &World, name: &str| {
+        let reservation = world.state().reservation(name).expect("it is there");
+        reservation.nodes.iter().map(|node| world.state().node_name(*node).into_owned()).collect::<Vec<_>>()
+    };
+    let by_count = |count: u32| ReservedNodes::Count { count, filter: None, queue: None };
+    let start = world.state().time().plus_seconds(600);
+    let spec = ReservationSpec {
+        nodes: by_count(1),
+        stays_ahead_seconds: 600,
+        replaces: Replaced::Lost,
+        ..course(&[], start, 60)
+    };
+    reserve(&mut world, spec);
+    let busy = world.submit_as("bob", whole(1, 60));
+    world.settle();
+    assert_eq!(nodes_of(&world, "course"), ["n1"]);
+    world.pass(5_000, busy);
+    world.end(busy);
+    // Its first end is long ago.
+    let soon = world.state().time().plus_seconds(10);
+    let other = ReservationSpec { name: "other".into(), nodes: by_count(1), ..course(&[], soon, 60) };
+    reserve(&mut world, other);
+    assert_eq!(world.settle(), []);
+    assert_eq!(nodes_of(&world, "other"), ["n2"], "the first node is not free for it");
+    assert_eq!(world.plan().plan.reservations, [], "there is nothing more to choose");
+    // A node that closes later is idle now, but not when it is needed.
+    let now = world.state().time();
+    let fan = NodeClosure { from: now.plus_seconds(50_000), until: now.plus_seconds(60_000), reason: "fan".into() };
+    let close = Command::SetNodeClosures { nodes: vec!["n3".into()], closures: vec![fan] };
+    world.command(&Actor::Ledger, close).expect("it is there");
+    world.drain(&["n1"]);
+    world.settle();
+    assert_eq!(nodes_of(&world, "course"), ["n4"]);
 }
 
 fn course(nodes: &[&str], start: Timestamp, seconds: i64) -> ReservationSpec {

@@ -204,12 +204,12 @@ fn seconds_ahead(start: Timestamp, now: &jiff::Zoned) -> u64 {
     u64::try_from(start.unix_seconds() - now.timestamp().as_second()).unwrap_or(0).max(1)
 }
 
-/// The days after that of the beginning, in the zone of `now`, that are left out; 0 is a Monday. Clocks that change between
-/// summer and winter do not move a reservation, so the days are those of its beginning.
+/// The days from that of the beginning on, in the zone of `now`, that are left out; 0 is a Monday. It begins on its first day
+/// in any case. Clocks that change between summer and winter do not move a reservation, so the days are those of its beginning.
 fn skipped_days(start: Timestamp, now: &jiff::Zoned, is_left_out: impl Fn(i8) -> bool) -> u8 {
     let first = jiff::Timestamp::from_second(start.unix_seconds()).ok();
     let weekday = first.map_or(0, |first| first.to_zoned(now.time_zone().clone()).weekday().to_monday_zero_offset());
-    (1..7).filter(|days| is_left_out((weekday + days) % 7)).fold(0, |mask, days| mask | 1 << days)
+    (0..7).filter(|days| is_left_out((weekday + days) % 7)).fold(0, |mask, days| mask | 1 << days)
 }
 
 fn known(name: &str) -> Option<&'static str> {

@@ -241,7 +241,9 @@ fn flags_say_when_a_reservation_begins_and_who_deletes_it() {
     let weekday = made("starttime=now flags=weekday");
     assert_eq!((shown(&weekday).as_str(), weekday.repeats_after_seconds), ("WEEKDAY,SPEC_NODES", 86_400));
     assert_eq!(weekday.skipped_days, 0b000_0110);
-    assert_eq!(made("starttime=now flags=weekend").skipped_days, 0b111_1000);
+    assert_eq!(made("starttime=now flags=weekend").skipped_days, 0b111_1001, "never again on a Friday");
+    let of_saturday = made("starttime=now+24hours flags=weekday");
+    assert_eq!(of_saturday.skipped_days, 0b000_0011, "it moves on to Monday, and never comes back");
     let weekly = after(&weekday, "flags=-weekday flags+=weekly");
     assert_eq!((weekly.skipped_days, weekly.repeats_after_seconds), (0, 604_800));
     let open = made("starttime=now flags=user_delete");
