@@ -58,7 +58,7 @@ pub struct ReservationSpec {
     #[serde(default)]
     pub stays_ahead_seconds: u64,
     /// Days on which one that repeats each day does not begin, counted from the day of its beginning: bit `n` stands for the
-    /// day `n` days later, 1 to 6, and for each day a week after that.
+    /// day `n` days later, 0 to 6 but not all, and for each day a week after that.
     #[serde(default)]
     pub skipped_days: u8,
     /// Whether the users that it is for may remove it.
