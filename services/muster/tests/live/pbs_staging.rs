@@ -104,8 +104,7 @@ fn a_job_whose_files_cannot_be_copied_waits_and_tries_again() {
     let traced = site.ok("tracejob 1");
     assert!(traced.contains("could not be copied to node") && traced.contains("No such file or directory"), "{traced}");
     site.system.write("missing", "late\n");
-    site.system.wait_until("the next attempt succeeds", || site.system.path("out").exists());
-    assert_eq!(site.system.read("out"), "late\n");
+    site.system.wait_until("the next attempt succeeds", || site.system.read("out") == "late\n");
     wait_for(&site, "1", "job_state", "F");
 }
 
