@@ -113,7 +113,7 @@ impl Projection {
     }
 }
 
-/// This many empty nodes for so long.
+/// This many empty nodes for that time.
 fn whole_nodes(
     seconds: u64,
     count: u32,
