@@ -185,14 +185,8 @@ pub async fn drain(ledger: &LedgerClient, node: &str, why: &str) -> Result<(), S
     }
 }
 
-/// Has a run continue that should not have been suspended. Returns its name once the ledger knows, or does not want to know.
-pub async fn tell_unwanted_suspension(
-    ledger: LedgerClient,
-    node: String,
-    folder: RunFolder,
-    key: RunKey,
-    why: String,
-) -> RunKey {
+/// Has a run continue that should not have been suspended. Returns once the ledger knows, or does not want to know.
+pub async fn tell_unwanted_suspension(ledger: LedgerClient, node: String, folder: RunFolder, key: RunKey, why: String) {
     let envelope = CommandEnvelope {
         id: CommandId::new_now(),
         actor: Actor::Executor(node),
@@ -203,7 +197,6 @@ pub async fn tell_unwanted_suspension(
         tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
     }
     folder.forget_unwanted_suspension();
-    key
 }
 
 /// How often to tell the ledger of a signal. A ledger of an earlier version does not know such reports, and the end of the run,
@@ -233,11 +226,13 @@ async fn tell_signal(ledger: &LedgerClient, node: &str, key: RunKey, number: usi
         trace: TraceContext::default(),
         command: Command::NodeSignalled { part: key.part, signal, was_due, processes },
     };
-    for _ in 0..SIGNAL_TRIES {
+    for tries in 0..SIGNAL_TRIES {
+        if tries > 0 {
+            tokio::time::sleep(PATIENCE).await;
+        }
         if is_settled(key, None, ledger.send(&envelope).await) {
             return true;
         }
-        tokio::time::sleep(PAUSE_AFTER_FAILURE.min(PATIENCE)).await;
     }
     false
 }

@@ -105,11 +105,9 @@ struct Executor {
     reports: Reports,
     ledger: LedgerClient,
     /// Runs that should not have been suspended, as the ledger is being told.
-    unwanted_suspensions: JoinSet<RunKey>,
-    /// Signals on their way to the ledger, and the runs that they were sent to.
-    signals: JoinSet<RunKey>,
-    telling_signals: BTreeSet<RunKey>,
-    telling_unwanted: BTreeSet<RunKey>,
+    unwanted_suspensions: Telling,
+    /// Signals on their way to the ledger.
+    signals: Telling,
     copies: Copies,
     contents: Arc<Contents>,
     /// Orders whose contents are being fetched.
@@ -219,10 +217,8 @@ impl Executor {
             copies: Copies::new(ledger.clone(), config.copier()),
             contents: Arc::new(Contents::new(ledger.clone(), config.node.clone())),
             ledger,
-            unwanted_suspensions: JoinSet::new(),
-            signals: JoinSet::new(),
-            telling_signals: BTreeSet::new(),
-            telling_unwanted: BTreeSet::new(),
+            unwanted_suspensions: Telling::default(),
+            signals: Telling::default(),
             fetching: JoinSet::new(),
             config,
             spool_root,
@@ -654,36 +650,17 @@ impl Executor {
 
     /// Tells the ledger that a run is to continue, if its shim has noted that (OAR-S-04).
     fn tell_unwanted_suspension(&mut self, key: RunKey) {
-        while let Some(told) = self.unwanted_suspensions.try_join_next() {
-            if let Ok(told) = told {
-                self.telling_unwanted.remove(&told);
-            }
-        }
         let folder = RunFolder::of(&self.spool_root, key);
         let Some(why) = folder.unwanted_suspension(key) else { return };
-        if !self.telling_unwanted.insert(key) {
-            return;
-        }
         let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
-        self.unwanted_suspensions.spawn(reports::tell_unwanted_suspension(ledger, node, folder, key, why));
+        self.unwanted_suspensions.begin(key, reports::tell_unwanted_suspension(ledger, node, folder, key, why));
     }
 
     /// Tells the ledger of the signals that a shim has noted. One whose notice is lost is told with the end of the run.
     fn tell_signals(&mut self, key: RunKey) {
-        while let Some(told) = self.signals.try_join_next() {
-            if let Ok(told) = told {
-                self.telling_signals.remove(&told);
-            }
-        }
-        if !self.telling_signals.insert(key) {
-            return;
-        }
         let folder = RunFolder::of(&self.spool_root, key);
         let (ledger, node) = (self.ledger.clone(), self.config.node.clone());
-        self.signals.spawn(async move {
-            reports::tell_signals(&ledger, &node, &folder, key).await;
-            key
-        });
+        self.signals.begin(key, async move { reports::tell_signals(&ledger, &node, &folder, key).await });
     }
 
     fn know(&mut self, key: RunKey, about: Option<About>) {
@@ -759,6 +736,30 @@ impl Executor {
             (false, settled) => run.told_start = settled,
         }
         self.tell(told.key);
+    }
+}
+
+/// Tasks that tell the ledger something about runs, one for each run at a time.
+#[derive(Default)]
+struct Telling {
+    tasks: JoinSet<RunKey>,
+    runs: BTreeSet<RunKey>,
+}
+
+impl Telling {
+    /// Begins to tell, unless that is being done for the run.
+    fn begin(&mut self, key: RunKey, tell: impl Future<Output = ()> + Send + 'static) {
+        while let Some(told) = self.tasks.try_join_next() {
+            if let Ok(told) = told {
+                self.runs.remove(&told);
+            }
+        }
+        if self.runs.insert(key) {
+            self.tasks.spawn(async move {
+                tell.await;
+                key
+            });
+        }
     }
 }
 

@@ -322,15 +322,9 @@ impl<'a> Supervised<'a> {
 
     fn obey(&mut self, control: Control) {
         match control {
-            Control::Signal(signal) => {
-                let reached = self.signal(signal.into());
-                self.note_signal(signal, false, reached);
-            }
+            Control::Signal(signal) => self.send(signal, false, Self::signal),
             // The tasks must pass it on to what they have started.
-            Control::SignalOwn(signal) => {
-                let reached = self.signal_own(signal.into());
-                self.note_signal(signal, false, reached);
-            }
+            Control::SignalOwn(signal) => self.send(signal, false, Self::signal_own),
             Control::Suspend if !self.timeline.is_ending() => self.suspend(),
             Control::Suspend => {}
             Control::Resume => self.resume_by_order(),
@@ -373,8 +367,7 @@ impl<'a> Supervised<'a> {
         if self.stopped.is_none() && !self.timed_out {
             self.resume();
             if let Some(checkpoint) = checkpoint {
-                let reached = self.signal(checkpoint.signal.into());
-                self.note_signal(checkpoint.signal, true, reached);
+                self.send(checkpoint.signal, true, Self::signal);
             }
             self.stopped = Some(reason);
         }
@@ -384,14 +377,8 @@ impl<'a> Supervised<'a> {
     fn do_what_is_due(&mut self) {
         while let Some(due) = self.timeline.due(now()) {
             match due {
-                Due::Checkpoint(signal) => {
-                    let reached = self.signal(signal.into());
-                    self.note_signal(signal, true, reached);
-                }
-                Due::Warn(signal) => {
-                    let reached = self.warn(signal.into());
-                    self.note_signal(signal, true, reached);
-                }
+                Due::Checkpoint(signal) => self.send(signal, true, Self::signal),
+                Due::Warn(signal) => self.send(signal, true, Self::warn),
                 Due::Terminate => {
                     self.timed_out |= self.stopped.is_none() && self.aborted.is_none();
                     self.resume();
@@ -470,8 +457,10 @@ impl<'a> Supervised<'a> {
         processes::signal_all(&own, signal)
     }
 
-    fn note_signal(&self, signal: u8, was_due: bool, reached: usize) {
-        self.shim.signalled(Sent { signal, was_due, processes: u32::try_from(reached).unwrap_or(u32::MAX) });
+    /// Sends a signal in one of these ways, and has the ledger told.
+    fn send(&self, signal: u8, was_due: bool, way: fn(&Self, i32) -> usize) {
+        let processes = u32::try_from(way(self, signal.into())).unwrap_or(u32::MAX);
+        self.shim.signalled(Sent { signal, was_due, processes });
     }
 
     /// A script knows what it has started, and is warned alone (SL-C-13).
